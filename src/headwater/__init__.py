@@ -1,0 +1,24 @@
+"""Headwater: the streaming half of a data system in one pip install.
+
+Importing this package is cheap: everything public is loaded on first use.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headwater import testing as testing
+    from headwater.client import connect as connect
+
+__all__ = ["connect", "testing"]
+
+_HOMES = {"connect": "headwater.client", "testing": "headwater.testing"}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        message = f"module 'headwater' has no attribute {name!r}"
+        raise AttributeError(message)
+    module = import_module(home)
+    return module if home.endswith(f".{name}") else getattr(module, name)

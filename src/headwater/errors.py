@@ -1,0 +1,83 @@
+"""Every exception of Headwater: one tree, by what the caller can do about it, not by where it came from.
+
+Each error says what happened (`what`) and what to do next (`hint`); `str()` is both in one line.
+"""
+
+from typing import ClassVar
+
+
+class HeadwaterError(Exception):
+    """The root: catch this to catch everything Headwater raises."""
+
+    retriable: ClassVar[bool] = False
+    """Whether the same call, unchanged, may succeed later."""
+
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.what} (hint: {self.hint})" if self.hint else self.what
+
+
+class NotFound(HeadwaterError):
+    """The named thing does not exist."""
+
+
+class Conflict(HeadwaterError):
+    """The request is well formed, but the present state forbids it."""
+
+
+class InvalidRequest(HeadwaterError):
+    """The request itself is wrong; sending it again will not help."""
+
+
+class Unavailable(HeadwaterError):
+    """Not now: retry."""
+
+    retriable = True
+
+
+class Corruption(HeadwaterError):
+    """Bytes on disk or on the wire fail their checksum: stop and look."""
+
+
+class Fenced(HeadwaterError):
+    """A newer owner of the same identity exists; this one must stop."""
+
+
+class NotSupported(HeadwaterError):
+    """A correct request for something this build does not do."""
+
+
+class OffsetOutOfRange(NotFound):
+    """The offset lies before the start or after the end of the partition."""
+
+
+class UnknownProducer(NotFound):
+    """The log holds no state for this producer id."""
+
+
+class OutOfOrderSequence(Conflict):
+    """An idempotent producer's batch does not follow its last one: a batch in between is missing."""
+
+
+class DuplicateSequence(Conflict):
+    """An idempotent producer's batch was stored before, too long ago to say at which offset."""
+
+
+class RecordTooLarge(InvalidRequest):
+    """A batch exceeds `max.message.bytes`."""
+
+
+class InvalidRecord(InvalidRequest):
+    """A batch passes its checksum but breaks a rule of its topic."""
+
+
+class InvalidTimestamp(InvalidRequest):
+    """A record's timestamp lies further from the broker's clock than its topic allows."""
+
+
+class StorageFailed(Unavailable):
+    """A write or a sync failed: the partition takes no more writes until the broker restarts."""
