@@ -1,0 +1,1 @@
+"""Requests to the log: server, dispatch table, one handler file per API, groups."""

@@ -1,0 +1,1 @@
+"""Fixtures for users' tests: `headwater_broker`."""

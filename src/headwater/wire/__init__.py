@@ -1,0 +1,1 @@
+"""Bytes to Kafka messages and record batches, and back. No sockets, no files."""

@@ -1,0 +1,1 @@
+"""One module per API, written by tools/generate_messages.py."""
