@@ -63,10 +63,6 @@ class OutOfOrderSequence(Conflict):
     """An idempotent producer's batch does not follow its last one: a batch in between is missing."""
 
 
-class DuplicateSequence(Conflict):
-    """An idempotent producer's batch was stored before, too long ago to say at which offset."""
-
-
 class RecordTooLarge(InvalidRequest):
     """A batch exceeds `max.message.bytes`."""
 
@@ -81,3 +77,7 @@ class InvalidTimestamp(InvalidRequest):
 
 class StorageFailed(Unavailable):
     """A write or a sync failed: the partition takes no more writes until the broker restarts."""
+
+
+class UnreadableValue(InvalidRequest):
+    """A record's value is not in the format that its reader asked for."""

@@ -1,0 +1,48 @@
+"""The client: produce, consume and administer, against Headwater and Apache Kafka alike.
+
+It stands on librdkafka and hides it: no name and no exception of `confluent_kafka` crosses this
+package's boundary. Nothing is loaded before its first use: the pure modules stay cheap to import.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headwater.client.admin import Admin as Admin
+    from headwater.client.client import Client as Client
+    from headwater.client.client import connect as connect
+    from headwater.client.consumer import Consumer as Consumer
+    from headwater.client.producer import Delivery as Delivery
+    from headwater.client.producer import Producer as Producer
+    from headwater.client.record import Receipt as Receipt
+    from headwater.client.record import Record as Record
+
+__all__ = [
+    "Admin",
+    "Client",
+    "Consumer",
+    "Delivery",
+    "Producer",
+    "Receipt",
+    "Record",
+    "connect",
+]
+
+_HOMES = {
+    "Admin": "headwater.client.admin",
+    "Client": "headwater.client.client",
+    "Consumer": "headwater.client.consumer",
+    "Delivery": "headwater.client.producer",
+    "Producer": "headwater.client.producer",
+    "Receipt": "headwater.client.record",
+    "Record": "headwater.client.record",
+    "connect": "headwater.client.client",
+}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        message = f"module 'headwater.client' has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(import_module(home), name)

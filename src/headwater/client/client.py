@@ -1,0 +1,199 @@
+"""`connect()`: one object from which to send, read and administer."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cached_property
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from confluent_kafka.admin import AdminClient
+
+from headwater.client.address import find_address, refuse_if_unreachable
+from headwater.client.admin import Admin
+from headwater.client.connection import Connection, Options
+from headwater.client.consumer import Consumer, OnBad, Reading
+from headwater.client.kafka_errors import translated
+from headwater.client.log_offsets import LogOffsets
+from headwater.client.offset_range import OffsetRange, parse_offset_range, parse_position
+from headwater.client.producer import Producer
+from headwater.client.record import Headers, Receipt, datetime_of
+from headwater.client.value_format import FormatName
+from headwater.clock import Clock, SystemClock
+from headwater.errors import HeadwaterError, InvalidRequest
+
+Opened = TypeVar("Opened", Producer, Consumer)
+
+
+def connect(
+    address: str | None = None,
+    *,
+    timeout_s: float = 10.0,
+    options: Options | None = None,
+    clock: Clock | None = None,
+) -> "Client":
+    """Connect to the broker of this folder, or to the one at `address`.
+
+    `address` is "host:port" or "kafka://host:port,host2:port". Without one: the broker of this
+    folder or a parent (`.headwater/broker.json`), then HEADWATER_BOOTSTRAP, then localhost:9092.
+    `timeout_s` bounds every wait for the broker; `options` are librdkafka's, as for security.
+    Raises Unavailable when nothing listens there.
+
+        with hw.connect() as client:
+            client.send("orders", {"id": 7, "total": 12.5}, key="7")
+            with client.consumer("orders", group="billing") as orders:
+                for record in orders:              # committed after the body returns
+                    charge(record.value)
+    """
+    found = find_address(address)
+    refuse_if_unreachable(found)
+    return Client(Connection(found, timeout_s, dict(options or {})), clock or SystemClock())
+
+
+class Client:
+    """A connection to a broker; leaving its with-block closes what it opened."""
+
+    def __init__(self, connection: Connection, clock: Clock) -> None:
+        self.connection = connection
+        self._clock = clock
+        self._opened: list[Producer | Consumer] = []
+
+    @cached_property
+    def admin(self) -> Admin:
+        """Topics and groups: `client.admin.topics`, `client.admin.groups`."""
+        return Admin(self.connection, self._kafka, self._log, self._clock)
+
+    def send(
+        self,
+        topic: str,
+        value: Any,
+        *,
+        key: str | bytes | None = None,
+        headers: Headers | None = None,
+        timestamp: datetime | int | None = None,
+        partition: int | None = None,
+    ) -> Receipt:
+        """Store one JSON value and wait until it is durable; None is a tombstone.
+
+        For many records, or for bytes, use `producer()`: it batches.
+        """
+        delivery = self._sender.send(
+            topic, value, key=key, headers=headers, timestamp=timestamp, partition=partition
+        )
+        return delivery.result()
+
+    def producer(
+        self,
+        *,
+        value_format: FormatName = "json",
+        linger_ms: float = 5,
+        options: Options | None = None,
+    ) -> Producer:
+        """A batching producer; leaving its with-block flushes and raises what was not delivered."""
+        return self._keep(
+            Producer(
+                self.connection,
+                value_format_name=value_format,
+                linger_ms=linger_ms,
+                options=options,
+                clock=self._clock,
+            )
+        )
+
+    def consumer(  # noqa: PLR0913  what to read, in the reader's words
+        self,
+        *topics: str,
+        group: str | None = None,
+        start: str | int = "start",
+        until: str | int | None = None,
+        partitions: Sequence[int] | None = None,
+        value_format: FormatName = "json",
+        on_bad: OnBad = "raise",
+        options: Options | None = None,
+    ) -> Consumer:
+        """Read topics, as a member of `group` or alone.
+
+        `start` is where to begin (a group: only where it has no position yet), `until` where to
+        stop. Both are positions as in rpk: "start" ("earliest"), "end" ("latest"), 47, "@-15m".
+        `on_bad` says what happens to a value that is not in `value_format`: "raise" (the position
+        stays before it), "skip", or a function of (record, error) after which reading goes on.
+        """
+        if not topics or (group is not None and partitions is not None):
+            raise InvalidRequest(
+                what="a consumer needs a topic"
+                if not topics
+                else "a group shares out the partitions",
+                hint="name a topic" if not topics else "leave out group= to choose partitions",
+            )
+        reading = Reading(
+            topics=topics,
+            group=group,
+            offsets=self._range(str(start), until),
+            partitions=None if partitions is None else tuple(partitions),
+            value_format=value_format,
+            on_bad=on_bad,
+        )
+        return self._keep(
+            Consumer(self.connection, reading, self._log, options=options, clock=self._clock)
+        )
+
+    def close(self) -> None:
+        """Flush producers, leave groups; raises the first failure after everything is closed."""
+        failures: list[HeadwaterError] = []
+        opened, self._opened = self._opened, []
+        for each in opened:
+            try:
+                each.close()
+            except HeadwaterError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            self.close()
+        except HeadwaterError as failure:
+            if error is None:
+                raise
+            error.add_note(f"and while leaving: {failure}")
+
+    @cached_property
+    def _kafka(self) -> AdminClient:
+        with translated("connect"):
+            return AdminClient(self.connection.settings())
+
+    @cached_property
+    def _log(self) -> LogOffsets:
+        return LogOffsets(self._kafka, self.connection.timeout_s)
+
+    @cached_property
+    def _sender(self) -> Producer:
+        """For `send`: it waits for every record, so waiting for company would only delay it."""
+        return self._keep(Producer(self.connection, linger_ms=0, clock=self._clock))
+
+    def _keep(self, opened: Opened) -> Opened:
+        self._opened = [*(each for each in self._opened if not each.is_closed), opened]
+        return opened
+
+    def _range(self, start: str, until: str | int | None) -> OffsetRange:
+        now = datetime_of(self._clock.now_ms()).astimezone()
+        offsets = parse_offset_range(_ALIASES.get(start, start), now=now)
+        if until is None:
+            return offsets
+        if offsets.until is not None:
+            raise InvalidRequest(
+                what=f"start={start!r} is a range, and until={until!r} is given as well",
+                hint="give one of them",
+            )
+        end = str(until)
+        return OffsetRange(offsets.start, parse_position(_ALIASES.get(end, end), now=now))
+
+
+_ALIASES = {"earliest": "start", "latest": "end"}

@@ -1,0 +1,429 @@
+"""Reading records: at least once, in order per partition, with the position kept by the group.
+
+Invariant: the position of a record is stored only after its body has returned: when the loop asks
+for the next one or leaves the with-block without an exception.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from headwater.client.connection import CONSUMING, Connection, Options
+from headwater.client.kafka_errors import error_of, translate, translated
+from headwater.client.log_offsets import LogOffsets
+from headwater.client.offset_range import Bounds, Exact, OffsetRange, Position
+from headwater.client.read_bounds import Partition, ReadBounds
+from headwater.client.record import Record, decode_text
+from headwater.client.value_format import FormatName, value_format
+from headwater.clock import Clock, SystemClock
+from headwater.errors import (
+    HeadwaterError,
+    InvalidRequest,
+    OffsetOutOfRange,
+    Unavailable,
+    UnreadableValue,
+)
+
+OnBad = Literal["raise", "skip"] | Callable[[Record, UnreadableValue], None]
+"""What to do with a value that cannot be decoded: stop there, go on, or hand it over."""
+
+_POLL_S = 0.2
+_GROUPLESS = "headwater-reader"
+_log = logging.getLogger("headwater.client")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What to read and how; see `Client.consumer`."""
+
+    topics: tuple[str, ...]
+    group: str | None
+    offsets: OffsetRange
+    partitions: tuple[int, ...] | None = None
+    value_format: FormatName = "json"
+    on_bad: OnBad = "raise"
+
+
+class Consumer:
+    """Iterate it for records, or `batches()` for lists of them; one thread at a time.
+
+    With a group, partitions are shared with its other members and positions are kept. Without one,
+    every partition is read and nothing is stored.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        reading: Reading,
+        log: LogOffsets,
+        *,
+        options: Options | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._reading = reading
+        self._log = log
+        self._clock = clock or SystemClock()
+        self._timeout_s = connection.timeout_s
+        self._format = value_format(reading.value_format)
+        self._bounds = ReadBounds()
+        self._unfinished: list[Any] = []
+        self._ahead: deque[Any] = deque()
+        self._unreachable_since: float | None = None
+        self._is_ready = False
+        self.is_closed = False
+        group = {
+            "group.id": reading.group or _GROUPLESS,
+            "enable.auto.commit": reading.group is not None,
+            "error_cb": self._note_error,
+        }
+        with translated("create a consumer"):
+            self._kafka = confluent_kafka.Consumer(
+                connection.settings(CONSUMING, group, options or {})
+            )
+        try:
+            self._start()
+        except BaseException:
+            self._kafka.close()
+            raise
+
+    @property
+    def assignment(self) -> frozenset[Partition]:
+        """The (topic, partition) pairs that this consumer reads now."""
+        return self._bounds.assigned
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Record:
+        """The next record; asking for it says that the one before is finished."""
+        self._finish()
+        while True:
+            record = self._read_ahead()
+            if record is not None:
+                return record
+            if self._has_ended():
+                raise StopIteration
+            with translated(self._doing):
+                message = self._kafka.poll(_POLL_S)
+            if message is not None:
+                self._ahead.append(message)
+
+    def batches(self, max_records: int = 500, max_wait_s: float = 1.0) -> Iterator[list[Record]]:
+        """Lists of at most `max_records`, never empty; finished when the next one is asked for."""
+        while True:
+            self._finish()
+            batch: list[Record] = []
+            deadline = self._clock.monotonic_s() + max_wait_s
+            while len(batch) < max_records and not self._has_ended():
+                if not self._ahead:
+                    wait_s = min(deadline - self._clock.monotonic_s(), _POLL_S)
+                    if wait_s <= 0:
+                        break
+                    with translated(self._doing):
+                        self._ahead.extend(self._kafka.consume(max_records - len(batch), wait_s))
+                    continue
+                try:
+                    record = self._read_ahead()
+                except HeadwaterError:
+                    if batch:
+                        break  # the good ones first; the same error is raised for the next batch
+                    raise
+                if record is not None:
+                    batch.append(record)
+            if batch:
+                yield batch
+            elif self._has_ended():
+                return
+
+    def seek(
+        self, to: int | Position, *, topic: str | None = None, partition: int | None = None
+    ) -> None:
+        """Read on from another position, in every assigned partition or in the one named."""
+        chosen = [
+            assigned
+            for assigned in self._bounds.assigned
+            if topic in (None, assigned[0]) and partition in (None, assigned[1])
+        ]
+        if not chosen:
+            raise InvalidRequest(
+                what="no such partition is assigned to this consumer",
+                hint="give the position as start= when the consumer is made",
+            )
+        position = Exact(to) if isinstance(to, int) else to
+        for moved, offset in self._log.resolve(position, chosen).items():
+            with translated(f"seek in {moved[0]}/{moved[1]}"):
+                self._kafka.seek(TopicPartition(*moved, offset))
+            self._bounds.move(moved, offset)
+        self._unfinished = [m for m in self._unfinished if _partition_of(m) not in chosen]
+        self._ahead = deque(m for m in self._ahead if _partition_of(m) not in chosen)
+
+    def commit(self) -> None:
+        """Say in the middle of a body that the record is finished, and store that now."""
+        self._finish()
+        self._commit()
+
+    def close(self) -> None:
+        """Leave the group; a record whose body has not returned stays unfinished."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        try:
+            self._commit()
+        finally:
+            with translated("close the consumer"):
+                self._kafka.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                self._finish()
+            self.close()
+        except HeadwaterError as uncommitted:
+            if error is None:
+                raise
+            error.add_note(f"and while leaving: {uncommitted}")
+
+    @property
+    def _doing(self) -> str:
+        return f"read {', '.join(self._reading.topics)}"
+
+    # Where to read.
+
+    def _start(self) -> None:
+        if self._reading.group is None:
+            bounds = self._log.resolve_range(self._reading.offsets, self._all_partitions())
+            with translated(self._doing):
+                self._kafka.assign([TopicPartition(*p, b.start) for p, b in bounds.items()])
+            self._assign(bounds)
+        else:
+            with translated(self._doing):
+                self._kafka.subscribe(
+                    list(self._reading.topics),
+                    on_assign=self._on_assign,
+                    on_revoke=self._on_revoke,
+                    on_lost=self._on_lost,
+                )
+
+    def _all_partitions(self) -> list[Partition]:
+        found: list[Partition] = []
+        for topic in self._reading.topics:
+            with translated(self._doing):
+                metadata = self._kafka.list_topics(topic, timeout=self._timeout_s).topics[topic]
+            if metadata.error is not None:
+                raise translate(metadata.error, doing=f"read {topic!r}")
+            wanted = self._reading.partitions or sorted(metadata.partitions)
+            missing = set(wanted) - set(metadata.partitions)
+            if missing:
+                raise InvalidRequest(
+                    what=f"topic {topic!r} has no partition {min(missing)}",
+                    hint=f"it has partitions 0 to {len(metadata.partitions) - 1}",
+                )
+            found.extend((topic, partition) for partition in wanted)
+        return found
+
+    def _assign(self, bounds: dict[Partition, Bounds]) -> None:
+        for partition, bound in bounds.items():
+            self._bounds.assign(partition, bound)
+        self._is_ready = True
+
+    def _on_assign(self, _: object, assigned: list[TopicPartition]) -> None:
+        """Start at the group's position; only a partition without one starts at `start`."""
+        with translated(self._doing):
+            committed = self._kafka.committed(assigned, timeout=self._timeout_s)
+            bounds = self._log.resolve_range(
+                self._reading.offsets, [(p.topic, p.partition) for p in assigned]
+            )
+            for place in committed:
+                if place.offset >= 0:
+                    partition = (place.topic, place.partition)
+                    bounds[partition] = Bounds(place.offset, bounds[partition].until)
+            starts = [TopicPartition(*p, b.start) for p, b in bounds.items()]
+            self._kafka.incremental_assign(starts)
+            # A group that begins at "end" and dies before its first commit must come back to the
+            # same place, or it would skip what arrived in between.
+            if any(place.offset < 0 for place in committed):
+                self._kafka.commit(offsets=starts, asynchronous=True)
+        self._assign(bounds)
+
+    def _on_revoke(self, _: object, revoked: list[TopicPartition]) -> None:
+        try:
+            self._commit()
+        except HeadwaterError as error:
+            _log.warning("positions were not stored, records will be read again: %s", error)
+        self._forget(revoked)
+
+    def _on_lost(self, _: object, lost: list[TopicPartition]) -> None:
+        self._forget(lost)
+
+    def _forget(self, partitions: list[TopicPartition]) -> None:
+        gone = {(p.topic, p.partition) for p in partitions}
+        for partition in gone:
+            self._bounds.revoke(partition)
+        self._unfinished = [m for m in self._unfinished if _partition_of(m) not in gone]
+        self._ahead = deque(m for m in self._ahead if _partition_of(m) not in gone)
+
+    # What has been read.
+
+    def _read_ahead(self) -> Record | None:
+        """The next wanted record among the messages at hand.
+
+        A message leaves the queue only once it is handed out or handled, so an error met here is
+        met again by the next call, and the position stays before it.
+        """
+        while self._ahead:
+            message = self._ahead[0]
+            record = self._take(message)
+            self._ahead.popleft()
+            if record is not None:
+                self._unfinished.append(message)
+                return record
+        return None
+
+    def _take(self, message: Any) -> Record | None:
+        if message.error() is not None:
+            self._take_error(message)
+            return None
+        self._unreachable_since = None
+        partition = _partition_of(message)
+        if not self._bounds.wants(partition, message.offset()):
+            return None
+        record = self._decode(message)
+        self._bounds.reach(partition, message.offset() + 1)
+        if record is None:
+            self._unfinished.append(message)  # skipped or handled: the position moves over it
+        return record
+
+    def _decode(self, message: Any) -> Record | None:
+        raw = message.value()
+        try:
+            return _record_of(message, None if raw is None else self._format.decode(raw))
+        except ValueError as reason:
+            error = _unreadable(message, self._format.name, reason)
+        if self._reading.on_bad == "raise":
+            raise error
+        if self._reading.on_bad == "skip":
+            _log.warning("skipped: %s", error.what)
+        else:
+            self._reading.on_bad(_record_of(message, None), error)
+        return None
+
+    def _take_error(self, message: Any) -> None:
+        error = message.error()
+        code = error.code()
+        if code == KafkaError._PARTITION_EOF:  # noqa: SLF001
+            self._unreachable_since = None
+            self._bounds.reach(_partition_of(message), message.offset())
+        elif code == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001
+            raise self._out_of_range(message)
+        elif code == KafkaError._MAX_POLL_EXCEEDED:  # noqa: SLF001
+            _log.warning(
+                "a body took longer than max.poll.interval.ms: its partitions were given away"
+            )
+        elif error.fatal() or not (error.retriable() or _is_about_connections(code)):
+            raise translate(error, doing=self._doing)
+        else:
+            self._note_error(error)
+
+    def _out_of_range(self, message: Any) -> OffsetOutOfRange:
+        group = self._reading.group
+        return OffsetOutOfRange(
+            what=f"{message.topic()}/{message.partition()}: the position to read from is not in "
+            "the log: retention or trim removed its records, or the topic was made anew",
+            hint=f"choose where to go on: headwater group seek {group} --to start"
+            if group
+            else "start at the first record that is there: start='start'",
+        )
+
+    def _note_error(self, error: KafkaError) -> None:
+        if _is_about_connections(error.code()) and self._unreachable_since is None:
+            self._unreachable_since = self._clock.monotonic_s()
+
+    def _has_ended(self) -> bool:
+        """Whether a bounded read is complete; it does not outwait a broker that is gone.
+
+        A read without an end does: it goes on when the broker is back.
+        """
+        if self._reading.offsets.until is None or self._ahead:
+            return False
+        if self._is_ready and self._bounds.is_done:
+            return True
+        since = self._unreachable_since
+        if since is not None and self._clock.monotonic_s() - since > self._timeout_s:
+            raise Unavailable(
+                what=f"cannot {self._doing}: the broker has been gone for {self._timeout_s:.0f} s",
+                hint="what was read so far is complete; run it again when the broker is back",
+            )
+        return False
+
+    def _finish(self) -> None:
+        """Store the position behind every record handed out so far."""
+        finished, self._unfinished = self._unfinished, []
+        if self._reading.group is None:
+            return
+        last = {_partition_of(message): message for message in finished}
+        for message in last.values():
+            try:
+                self._kafka.store_offsets(message=message)
+            except KafkaException as error:
+                # The partition was given to another member, which will read the record again.
+                _log.warning("%s", error_of(error, doing="store a position"))
+
+    def _commit(self) -> None:
+        if self._reading.group is None:
+            return
+        try:
+            self._kafka.commit(asynchronous=False)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError._NO_OFFSET:  # noqa: SLF001
+                doing = f"store the position of group {self._reading.group!r}"
+                raise error_of(error, doing=doing) from error
+
+
+def _partition_of(message: Any) -> Partition:
+    return message.topic(), message.partition()
+
+
+def _is_about_connections(code: int) -> bool:
+    return code in (
+        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+        KafkaError._TRANSPORT,  # noqa: SLF001
+        KafkaError._RESOLVE,  # noqa: SLF001
+        KafkaError._TIMED_OUT,  # noqa: SLF001
+    )
+
+
+def _record_of(message: Any, value: Any) -> Record:
+    key = message.key()
+    headers: Sequence[tuple[str, bytes | None]] = message.headers() or ()
+    return Record(
+        topic=message.topic(),
+        partition=message.partition(),
+        offset=message.offset(),
+        timestamp_ms=message.timestamp()[1],
+        key=None if key is None else decode_text(key),
+        value=value,
+        headers=tuple(headers),
+        raw_value=message.value(),
+    )
+
+
+def _unreadable(message: Any, format_name: str, reason: ValueError) -> UnreadableValue:
+    place = f"{message.topic()}/{message.partition()} offset {message.offset()}"
+    return UnreadableValue(
+        what=f"{place}: the value is not {format_name} ({reason})",
+        hint='pass on_bad="skip" or a function to go on, or value_format="bytes"',
+    )

@@ -1,0 +1,63 @@
+"""Where partitions start and end, and which offset belongs to a time; many in one request."""
+
+from collections.abc import Iterable
+
+from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+
+from headwater.client.kafka_errors import translated
+from headwater.client.offset_range import (
+    Bounds,
+    OffsetRange,
+    Position,
+    resolve_offsets,
+    resolve_range,
+)
+
+Partition = tuple[str, int]
+
+
+class LogOffsets:
+    """Looks offsets up; ends are those that a `read_committed` reader can reach."""
+
+    def __init__(self, kafka: AdminClient, timeout_s: float) -> None:
+        self._kafka = kafka
+        self._timeout_s = timeout_s
+
+    def ranges(self, partitions: Iterable[Partition]) -> dict[Partition, tuple[int, int]]:
+        """The start and the end offset of each partition."""
+        wanted = list(partitions)
+        starts = self._look_up(wanted, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+        ends = self._look_up(wanted, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        return {partition: (starts[partition], ends[partition]) for partition in wanted}
+
+    def resolve(self, position: Position, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        log = self.ranges(partitions)
+        return resolve_offsets(position, log, lambda time_ms: self._at_time(time_ms, log))
+
+    def resolve_range(
+        self, offsets: OffsetRange, partitions: Iterable[Partition]
+    ) -> dict[Partition, Bounds]:
+        log = self.ranges(partitions)
+        return resolve_range(offsets, log, lambda time_ms: self._at_time(time_ms, log))
+
+    def _at_time(self, time_ms: int, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """Without the partitions that have no record at or after this time."""
+        found = self._look_up(partitions, OffsetSpec.for_timestamp(time_ms))
+        return {partition: offset for partition, offset in found.items() if offset >= 0}
+
+    def _look_up(self, partitions: Iterable[Partition], spec: OffsetSpec) -> dict[Partition, int]:
+        request = {TopicPartition(topic, partition): spec for topic, partition in partitions}
+        if not request:
+            return {}
+        with translated("look up offsets"):
+            futures = self._kafka.list_offsets(
+                request,
+                isolation_level=IsolationLevel.READ_COMMITTED,
+                request_timeout=self._timeout_s,
+            )
+        found = {}
+        for asked, future in futures.items():
+            with translated(f"look up offsets of {asked.topic}/{asked.partition}"):
+                found[asked.topic, asked.partition] = int(future.result().offset)
+        return found

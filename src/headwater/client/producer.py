@@ -1,0 +1,200 @@
+"""Sending records in batches: `send` returns at once, `flush` waits, no failure is dropped.
+
+Invariant: a record accepted by `send` ends as a receipt or as an error which the caller gets from
+`Delivery.result()`, from `flush()` or from leaving the with-block.
+"""
+
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+import confluent_kafka
+
+from headwater.client.connection import PRODUCING, Connection, Options
+from headwater.client.kafka_errors import error_of, translate, translated
+from headwater.client.record import Headers, Receipt, encode_text, milliseconds_of
+from headwater.client.value_format import FormatName, value_format
+from headwater.clock import Clock, SystemClock
+from headwater.errors import HeadwaterError, InvalidRequest, Unavailable
+
+_ANY_PARTITION = -1
+_BROKER_CLOCK = 0
+_POLL_S = 0.05
+
+
+class Delivery:
+    """One record on its way: `result()` waits for its receipt or raises why it was not stored."""
+
+    __slots__ = ("_error", "_producer", "_receipt")
+
+    def __init__(self, producer: "Producer") -> None:
+        self._producer = producer
+        self._receipt: Receipt | None = None
+        self._error: HeadwaterError | None = None
+
+    @property
+    def done(self) -> bool:
+        return self._receipt is not None or self._error is not None
+
+    def result(self, timeout_s: float | None = None) -> Receipt:
+        """Wait for the broker's answer; a failure raised here is not raised again by `flush()`."""
+        self._producer._wait(self, timeout_s)  # noqa: SLF001  the two classes are one mechanism
+        if self._error is not None:
+            self._producer._forget_failure(self)  # noqa: SLF001
+            raise self._error
+        assert self._receipt is not None
+        return self._receipt
+
+    def _settle(self, error: confluent_kafka.KafkaError | None, message: Any) -> None:
+        if error is None:
+            self._receipt = Receipt(
+                message.topic(), message.partition(), message.offset(), message.timestamp()[1]
+            )
+            return
+        self._error = translate(error, doing=f"deliver a record to {message.topic()!r}")
+        self._producer._note_failure(self)  # noqa: SLF001
+
+
+class Producer:
+    """Batches records in the background; idempotent and acknowledged by all replicas.
+
+    `send` blocks when too much is under way (back-pressure), for at most the connection's timeout.
+    Leaving the with-block flushes, and raises if any record could not be delivered.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        value_format_name: FormatName = "json",
+        linger_ms: float = 5,
+        options: Options | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._timeout_s = connection.timeout_s
+        self._format = value_format(value_format_name)
+        self._clock = clock or SystemClock()
+        self._failed: dict[int, Delivery] = {}
+        self.is_closed = False
+        timeouts = {
+            "linger.ms": linger_ms,
+            "message.timeout.ms": int(max(connection.timeout_s * 1000, linger_ms + 1)),
+        }
+        with translated("create a producer"):
+            self._kafka = confluent_kafka.Producer(
+                connection.settings(PRODUCING, timeouts, options or {})
+            )
+
+    def send(
+        self,
+        topic: str,
+        value: Any,
+        *,
+        key: str | bytes | None = None,
+        headers: Headers | None = None,
+        timestamp: datetime | int | None = None,
+        partition: int | None = None,
+    ) -> Delivery:
+        """Queue one record; returns before it is stored. `value=None` is a tombstone."""
+        if self.is_closed:
+            raise InvalidRequest(what="the producer is closed", hint="send inside its with-block")
+        delivery = Delivery(self)
+        encoded = None if value is None else self._format.encode(value)
+        arguments: dict[str, Any] = {
+            "topic": topic,
+            "value": encoded,
+            "key": encode_text(key) if isinstance(key, str) else key,
+            "partition": _ANY_PARTITION if partition is None else partition,
+            "timestamp": _BROKER_CLOCK if timestamp is None else milliseconds_of(timestamp),
+            "headers": _encode_headers(headers) if headers else None,
+            "on_delivery": delivery._settle,  # noqa: SLF001
+        }
+        deadline = self._clock.monotonic_s() + self._timeout_s
+        while True:
+            try:
+                self._kafka.produce(**arguments)
+            except BufferError:
+                self._wait_for_room(topic, deadline)
+            except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
+                raise error_of(error, doing=f"send to {topic!r}") from error
+            else:
+                self._kafka.poll(0)
+                return delivery
+
+    def flush(self, timeout_s: float | None = None) -> None:
+        """Wait until every record sent so far is stored; raise if one was not."""
+        limit_s = None if timeout_s is None else self._clock.monotonic_s() + timeout_s
+        # Every record ends within message.timeout.ms, so this loop ends without a limit of its own.
+        while len(self._kafka) > 0:
+            self._kafka.flush(_POLL_S)
+            if limit_s is not None and self._clock.monotonic_s() > limit_s and len(self._kafka):
+                raise Unavailable(
+                    what=f"{len(self._kafka)} records are still on their way after {timeout_s} s",
+                    hint="call flush() again, or wait longer",
+                )
+        self._raise_failures()
+
+    def close(self) -> None:
+        """The same as `flush`; nothing can be sent afterwards."""
+        self.is_closed = True
+        self.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            self.close()
+        except HeadwaterError as undelivered:
+            if error is None:
+                raise
+            error.add_note(f"and while leaving: {undelivered}")
+
+    def _wait_for_room(self, topic: str, deadline: float) -> None:
+        if self._clock.monotonic_s() > deadline:
+            raise Unavailable(
+                what=f"cannot send to {topic!r}: {len(self._kafka)} records wait for the broker",
+                hint="is the broker reachable and its disk fast enough? see: headwater status",
+            )
+        self._kafka.poll(_POLL_S)
+
+    def _wait(self, delivery: Delivery, timeout_s: float | None) -> None:
+        limit_s = None if timeout_s is None else self._clock.monotonic_s() + timeout_s
+        while not delivery.done:
+            self._kafka.poll(_POLL_S)
+            if limit_s is not None and self._clock.monotonic_s() > limit_s and not delivery.done:
+                raise Unavailable(
+                    what=f"the record has no answer after {timeout_s} s",
+                    hint="it may still arrive: ask again, or flush()",
+                )
+
+    def _note_failure(self, delivery: Delivery) -> None:
+        self._failed[id(delivery)] = delivery
+
+    def _forget_failure(self, delivery: Delivery) -> None:
+        self._failed.pop(id(delivery), None)
+
+    def _raise_failures(self) -> None:
+        failed, self._failed = self._failed, {}
+        errors = [delivery._error for delivery in failed.values() if delivery._error]  # noqa: SLF001
+        if not errors:
+            return
+        first = errors[0]
+        if len(errors) == 1:
+            raise first
+        raise type(first)(
+            what=f"{len(errors)} records were not delivered; the first: {first.what}",
+            hint=first.hint,
+        )
+
+
+def _encode_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
+    pairs = headers.items() if hasattr(headers, "items") else headers
+    return [
+        (name, encode_text(value) if isinstance(value, str) else value) for name, value in pairs
+    ]
