@@ -22,6 +22,8 @@ _ONE_RECORD_EACH = {
     "auto.offset.reset": "earliest",
     "fetch.message.max.bytes": 4096,
     "queued.min.messages": 1,
+    "fetch.queue.backoff.ms": 10,
+    "fetch.wait.max.ms": 50,
 }
 
 

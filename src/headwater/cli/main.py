@@ -1,0 +1,78 @@
+"""`headwater`: the root of the command line, and the one place where its errors end.
+
+No stack trace reaches a user for what Headwater expects: an error is a sentence and a hint.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from headwater.cli import exit_codes
+from headwater.cli.lazy import LazyGroup
+from headwater.errors import HeadwaterError
+
+# One line per command; its file is cli/NAME.py (or the package cli/NAME/), see lazy.py.
+COMMANDS = {
+    "topic": "Create, read, write and change topics",
+    "group": "See how far consumer groups are, and move them",
+    "status": "Show the broker, its topics and how far behind its readers are",
+    "doctor": "Check this machine and the broker, with the fix for what is wrong",
+    "bench": "Measure how fast a broker stores and serves records",
+}
+
+_HELP = """Headwater: a durable log that speaks Kafka's protocol.
+
+Works on the broker of this folder, or on any Kafka: --bootstrap host:port, --profile NAME.
+
+\b
+Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 unreachable, 5 refused (conflict).
+Completion: eval "$(_HEADWATER_COMPLETE=bash_source headwater)", or zsh_source, fish_source.
+"""
+
+root = LazyGroup("headwater", package="headwater.cli", summaries=COMMANDS, help=_HELP)
+root = click.version_option(package_name="headwater", prog_name="headwater")(root)
+
+
+def main() -> None:
+    """Run the command line of this process and exit with its code."""
+    if "_HEADWATER_COMPLETE" in os.environ:
+        root.main(prog_name="headwater", complete_var="_HEADWATER_COMPLETE")
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code; errors are printed to stderr."""
+    try:
+        with root.make_context("headwater", list(arguments)) as ctx:
+            root.invoke(ctx)
+        sys.stdout.flush()
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.ClickException as error:
+        _print_error(error.format_message().rstrip("."), _usage_hint(error))
+        return error.exit_code
+    except HeadwaterError as error:
+        _print_error(error.what, error.hint)
+        return exit_codes.exit_code_of(error)
+    except (KeyboardInterrupt, click.Abort):
+        return exit_codes.INTERRUPTED
+    except BrokenPipeError:
+        # The reader (`| head -1`) has had enough; the flush at exit must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exit_codes.OK
+    return exit_codes.OK
+
+
+def _usage_hint(error: click.ClickException) -> str:
+    ctx = getattr(error, "ctx", None)
+    return f"see: {ctx.command_path} --help" if ctx else ""
+
+
+def _print_error(what: str, hint: str) -> None:
+    sys.stdout.flush()
+    first = what[:1].lower() + what[1:] if what[1:2].islower() else what
+    sys.stderr.write(f"error: {first}\n")
+    if hint:
+        sys.stderr.write(f"hint: {hint}\n")

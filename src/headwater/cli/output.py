@@ -1,0 +1,100 @@
+"""Printing: a table on a terminal, tab-separated with a header in a pipe, JSON with `--json`.
+
+Results go to stdout and nothing else does; messages and progress go to stderr.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    is_json: bool = False
+    is_quiet: bool = False
+
+    @property
+    def is_terminal(self) -> bool:
+        return sys.stdout.isatty()
+
+    @property
+    def is_interactive(self) -> bool:
+        """Whether there is a person to ask."""
+        return sys.stdin.isatty() and sys.stderr.isatty()
+
+    def rows(self, columns: Sequence[str], rows: Iterable[Row], *, title: str = "") -> None:
+        """Things of one kind: a table, or one line each. JSON prints each row whole."""
+        if self.is_json:
+            for row in rows:
+                self.document(row)
+        elif self.is_terminal:
+            _print_table(columns, rows, title)
+        else:
+            self.line("\t".join(columns))
+            for row in rows:
+                self.line("\t".join(tab_free(row.get(column)) for column in columns))
+
+    def document(self, content: Row) -> None:
+        self.line(as_json(content))
+
+    def line(self, text: str) -> None:
+        sys.stdout.write(f"{text}\n")
+
+    def done(self, message: str, content: Row) -> None:
+        """The end of a change: a sentence for a person, the document for a script."""
+        if self.is_json:
+            self.document(content)
+        elif not self.is_quiet:
+            self.line(message)
+
+    def note(self, message: str) -> None:
+        """Beside the results: on stderr, unless `--quiet`."""
+        if not self.is_quiet:
+            sys.stdout.flush()
+            sys.stderr.write(f"{message}\n")
+
+
+def as_json(content: Any) -> str:
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+
+
+def tab_free(value: Any) -> str:
+    """One field of a tab-separated line; `-` is no value."""
+    text = _text(value)
+    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def _text(value: Any) -> str:
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.1f}"
+        case list() | tuple():
+            return ",".join(str(part) for part in value)
+        case _:
+            return str(value)
+
+
+def _print_table(columns: Sequence[str], rows: Iterable[Row], title: str) -> None:
+    from rich import box  # noqa: PLC0415  only a terminal pays for it
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    kept = list(rows)
+    table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        is_number = all(isinstance(row.get(column), int | float | None) for row in kept)
+        table.add_column(column, justify="right" if is_number and kept else "left")
+    for row in kept:
+        table.add_row(*(Text(_text(row.get(column))) for column in columns))
+    Console(file=sys.stdout, soft_wrap=False).print(table)
+    if not kept:
+        sys.stdout.write("(none)\n")

@@ -1,0 +1,70 @@
+"""Profiles: names for other clusters, in the `headwater.toml` of this folder or of a parent.
+
+    [profiles.prod]
+    kafka = "broker1:9092,broker2:9092"
+    options = { "security.protocol" = "SSL" }     # librdkafka's, when the cluster needs them
+
+`local` is always there: it is the broker of this folder.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headwater.errors import InvalidRequest, NotFound
+
+FILE_NAME = "headwater.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    name: str
+    kafka: str | None = None
+    """Addresses as `connect()` takes them; None is the broker of this folder."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def find_profile(name: str, folder: Path | None = None) -> Profile:
+    """The profile of that name; raises NotFound, with the nearest name as hint."""
+    path = _find_file(folder or Path.cwd())
+    profiles = _read(path) if path else {}
+    if name in profiles:
+        return _profile(name, profiles[name], path)
+    if name == "local":
+        return Profile("local")
+    near = difflib.get_close_matches(name, [*profiles, "local"], n=1)
+    raise NotFound(
+        what=f"there is no profile {name!r} in {path or FILE_NAME}",
+        hint=f"did you mean {near[0]!r}?"
+        if near
+        else f'add to {FILE_NAME}: [profiles.{name}] kafka = "host:9092"',
+    )
+
+
+def _find_file(folder: Path) -> Path | None:
+    candidates = (parent / FILE_NAME for parent in (folder, *folder.parents))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        profiles = tomllib.loads(path.read_text()).get("profiles", {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidRequest(what=f"{path} is not TOML: {error}") from error
+    if not isinstance(profiles, dict):
+        raise InvalidRequest(what=f"{path}: profiles is not a table", hint="write [profiles.NAME]")
+    return profiles
+
+
+def _profile(name: str, content: Any, path: Path | None) -> Profile:
+    kafka = content.get("kafka") if isinstance(content, dict) else None
+    options = content.get("options", {}) if isinstance(content, dict) else {}
+    if not isinstance(kafka, str | None) or not isinstance(options, dict):
+        raise InvalidRequest(
+            what=f"{path}: profile {name!r} does not name a broker",
+            hint=f'write: [profiles.{name}] kafka = "host:9092"',
+        )
+    return Profile(name, kafka, options)

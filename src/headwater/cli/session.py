@@ -1,0 +1,55 @@
+"""What a command needs from the outside: the connection that the flags name, and where to print."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+import headwater
+from headwater.cli.global_flags import flags_of
+from headwater.cli.output import Output
+from headwater.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from headwater.client import Client
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    output: Output
+    profile: str | None = None
+    bootstrap: str | None = None
+    has_consent: bool = False
+    """`--yes` was given: do not ask."""
+
+    @classmethod
+    def of(cls, ctx: click.Context) -> "Session":
+        flags = flags_of(ctx)
+        return cls(
+            output=Output(is_json=flags.get("json", False), is_quiet=flags.get("quiet", False)),
+            profile=flags.get("profile"),
+            bootstrap=flags.get("bootstrap"),
+            has_consent=flags.get("yes", False),
+        )
+
+    def connect(self) -> "Client":
+        """The broker of `--bootstrap`, else of `--profile`, else of this folder."""
+        if self.bootstrap is not None or self.profile is None:
+            return headwater.connect(self.bootstrap)
+        from headwater.cli.profile import find_profile  # noqa: PLC0415  reads TOML only when asked
+
+        profile = find_profile(self.profile)
+        return headwater.connect(profile.kafka, options=profile.options)
+
+    def ask(self, question: str) -> None:
+        """Go on only with consent: `--yes`, or a person at the terminal who says so."""
+        if self.has_consent:
+            return
+        if not self.output.is_interactive:
+            raise InvalidRequest(
+                what="this changes or removes data, and there is no terminal to ask at",
+                hint="look at the plan above, then add --yes",
+            )
+        if not click.confirm(question, default=False, err=True):
+            click.echo("nothing was changed", err=True)
+            raise click.exceptions.Exit(1)

@@ -1,0 +1,35 @@
+"""Names that do not exist: say which one was probably meant."""
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from headwater.errors import NotFound
+
+if TYPE_CHECKING:
+    from headwater.client import Client
+
+
+def require_topic(client: "Client", topic: str) -> None:
+    _require("topic", topic, client.admin.topics.names())
+
+
+def require_group(client: "Client", group: str) -> None:
+    _require("group", group, (found.group for found in client.admin.groups.list()))
+
+
+def _require(kind: str, name: str, known: Iterable[str]) -> None:
+    names = list(known)
+    if name in names:
+        return
+    near = difflib.get_close_matches(name, names, n=1)
+    raise NotFound(
+        what=f"{kind} {name!r} does not exist",
+        hint=f"did you mean {near[0]!r}?" if near else _elsewhere(kind, name),
+    )
+
+
+def _elsewhere(kind: str, name: str) -> str:
+    if kind == "topic":
+        return f"create it with: headwater topic create {name}"
+    return f"see the {kind}s with: headwater {kind} list"
