@@ -1,0 +1,16 @@
+"""JoinGroup: become a member of the next generation of a group."""
+
+from headwater.broker.context import RequestContext
+from headwater.broker.groups.member import Client
+from headwater.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+
+
+async def join_group(request: JoinGroupRequest, context: RequestContext) -> JoinGroupResponse:
+    if context.version == 0:
+        request.rebalance_timeout_ms = request.session_timeout_ms
+    # Kafka shows a host as Java prints an address: with a slash.
+    client = Client(context.client_id, f"/{context.client_host}", context.version)
+    response = await context.broker.groups.join(request, client)
+    if context.version < 7 and response.protocol_name is None:
+        response.protocol_name = ""
+    return response
