@@ -75,7 +75,7 @@ def _broker_of(folder: Path) -> Address | None:
             continue
         try:
             return Address(_parse(json.loads(content)["bootstrap"]), str(path))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InvalidRequest(
                 what=f"{path} does not name a broker",
                 hint="remove it and start the broker again: headwater dev",

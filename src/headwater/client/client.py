@@ -171,7 +171,7 @@ class Client:
 
     @cached_property
     def _log(self) -> LogOffsets:
-        return LogOffsets(self._kafka, self.connection.timeout_s)
+        return LogOffsets(self._kafka, self.connection.timeout_s, self._clock)
 
     @cached_property
     def _sender(self) -> Producer:

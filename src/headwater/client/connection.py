@@ -56,6 +56,8 @@ CONSUMING: Options = {
     "enable.auto.offset.store": False,
     "auto.commit.interval.ms": 1000,
     "partition.assignment.strategy": "cooperative-sticky",
+    # A member learns from its heartbeat that another one came or left.
+    "heartbeat.interval.ms": 1000,
     # A reader of a new topic must not create it by a typo.
     "allow.auto.create.topics": False,
     # The first fetch after an idle time answers at once.

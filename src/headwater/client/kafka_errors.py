@@ -110,6 +110,7 @@ _MEANINGS: dict[str, _Meaning] = {
     "COORDINATOR_NOT_AVAILABLE": _NOT_READY,
     "COORDINATOR_LOAD_IN_PROGRESS": _NOT_READY,
     "LEADER_NOT_AVAILABLE": _NOT_READY,
+    "NOT_LEADER_FOR_PARTITION": _NOT_READY,
     "NOT_CONTROLLER": _NOT_READY,
     "KAFKA_STORAGE_ERROR": _Meaning(
         Unavailable, "the broker cannot write to its disk", "look at the broker's log"

@@ -13,16 +13,21 @@ from headwater.client.offset_range import (
     resolve_offsets,
     resolve_range,
 )
+from headwater.clock import Clock
+from headwater.errors import Unavailable
 
 Partition = tuple[str, int]
+
+_RETRY_S = 0.05
 
 
 class LogOffsets:
     """Looks offsets up; ends are those that a `read_committed` reader can reach."""
 
-    def __init__(self, kafka: AdminClient, timeout_s: float) -> None:
+    def __init__(self, kafka: AdminClient, timeout_s: float, clock: Clock) -> None:
         self._kafka = kafka
         self._timeout_s = timeout_s
+        self._clock = clock
 
     def ranges(self, partitions: Iterable[Partition]) -> dict[Partition, tuple[int, int]]:
         """The start and the end offset of each partition."""
@@ -47,9 +52,22 @@ class LogOffsets:
         return {partition: offset for partition, offset in found.items() if offset >= 0}
 
     def _look_up(self, partitions: Iterable[Partition], spec: OffsetSpec) -> dict[Partition, int]:
+        """Ask again for partitions that are just being made or moved, within the time limit."""
+        waiting = list(partitions)
+        found: dict[Partition, int] = {}
+        deadline = self._clock.monotonic_s() + self._timeout_s
+        while waiting:
+            try:
+                found |= self._ask(waiting, spec)
+            except Unavailable:
+                if self._clock.monotonic_s() > deadline:
+                    raise
+                self._kafka.poll(_RETRY_S)
+            waiting = [partition for partition in waiting if partition not in found]
+        return found
+
+    def _ask(self, partitions: Iterable[Partition], spec: OffsetSpec) -> dict[Partition, int]:
         request = {TopicPartition(topic, partition): spec for topic, partition in partitions}
-        if not request:
-            return {}
         with translated("look up offsets"):
             futures = self._kafka.list_offsets(
                 request,

@@ -1,0 +1,185 @@
+"""Sending: receipts, every part of a record, back-pressure, and failures that cannot be missed."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+import headwater
+from headwater.client import Client
+from headwater.client.address import Address
+from headwater.client.connection import Connection
+from headwater.client.producer import Producer
+from headwater.errors import (
+    HeadwaterError,
+    InvalidRequest,
+    NotFound,
+    RecordTooLarge,
+    Unavailable,
+)
+
+
+def read_all(client: Client, topic: str, **options: Any) -> list[Any]:
+    with client.consumer(topic, until="end", **options) as records:
+        return list(records)
+
+
+def test_a_sent_record_comes_back_whole(client: Client, topic: str) -> None:
+    when = datetime(2026, 9, 1, 10, 0, 0, 250_000, tzinfo=UTC)
+    receipt = client.send(
+        topic,
+        {"id": 7, "name": "Müller", "tags": [1, None, True]},
+        key="7",
+        headers=[("a", "1"), ("a", b"\xff"), ("none", None)],
+        timestamp=when,
+    )
+    (record,) = read_all(client, topic)
+    assert (receipt.topic, receipt.partition, receipt.offset) == (topic, 0, 0)
+    assert receipt.timestamp == record.timestamp == when
+    assert (record.topic, record.partition, record.offset) == (topic, 0, 0)
+    assert record.value == {"id": 7, "name": "Müller", "tags": [1, None, True]}
+    assert record.key == "7"
+    assert record.headers == (("a", b"1"), ("a", b"\xff"), ("none", None))
+    assert record.header("a") == b"\xff"
+    assert record.header("missing") is None
+
+
+def test_a_key_that_is_not_text_is_kept_byte_by_byte(client: Client, topic: str) -> None:
+    client.send(topic, 1, key=b"\x00\xff\xfe")
+    (record,) = read_all(client, topic)
+    assert record.key_bytes == b"\x00\xff\xfe"
+    client.send(topic, 2, key=record.key)
+    assert read_all(client, topic)[1].key_bytes == b"\x00\xff\xfe"
+
+
+def test_none_is_a_tombstone_and_not_json_null(client: Client, topic: str) -> None:
+    client.send(topic, None, key="gone")
+    (record,) = read_all(client, topic)
+    assert record.value is None
+    assert record.raw_value is None
+
+
+@pytest.mark.parametrize(
+    ("value_format", "value", "raw"),
+    [
+        ("json", {"a": [1, 2.5, "ü"]}, '{"a":[1,2.5,"ü"]}'.encode()),
+        ("str", "plain, not JSON", b"plain, not JSON"),
+        ("bytes", b"\x00\xff", b"\x00\xff"),
+    ],
+)
+def test_value_formats(
+    client: Client, topic: str, value_format: Any, value: Any, raw: bytes
+) -> None:
+    with client.producer(value_format=value_format) as producer:
+        producer.send(topic, value)
+    (record,) = read_all(client, topic, value_format=value_format)
+    assert record.value == value
+    assert record.raw_value == raw
+
+
+@pytest.mark.parametrize(
+    ("value_format", "value"),
+    [("json", object()), ("json", float("nan")), ("json", b"x"), ("str", 7), ("bytes", "x")],
+)
+def test_a_value_of_the_wrong_type_is_refused_before_it_is_sent(
+    client: Client, topic: str, value_format: Any, value: Any
+) -> None:
+    with client.producer(value_format=value_format) as producer, pytest.raises(InvalidRequest):
+        producer.send(topic, value)
+    assert read_all(client, topic) == []
+
+
+def test_a_batching_producer_keeps_order_and_gives_receipts(client: Client, topic: str) -> None:
+    with client.producer() as producer:
+        deliveries = [producer.send(topic, number) for number in range(5000)]
+        producer.flush()
+        assert all(delivery.done for delivery in deliveries)
+    assert [delivery.result().offset for delivery in deliveries] == list(range(5000))
+    assert [record.value for record in read_all(client, topic)] == list(range(5000))
+
+
+def test_a_full_queue_slows_the_sender_instead_of_failing(client: Client, topic: str) -> None:
+    options = {"queue.buffering.max.messages": 100}
+    with client.producer(options=options) as producer:
+        for number in range(3000):
+            producer.send(topic, number)
+    assert len(read_all(client, topic)) == 3000
+
+
+def test_the_same_key_lands_in_the_same_partition_as_in_java(
+    client: Client, new_topic: Callable[..., str]
+) -> None:
+    topic = new_topic(partitions=8)
+    # kafka-clients: murmur2("21") is -973932308, and (that & 0x7fffffff) % 8 is 4.
+    assert {client.send(topic, number, key="21").partition for number in range(3)} == {4}
+
+
+def test_a_chosen_partition_is_used(client: Client, new_topic: Callable[..., str]) -> None:
+    topic = new_topic(partitions=3)
+    assert client.send(topic, 1, partition=2).partition == 2
+
+
+def test_leaving_the_block_raises_what_was_not_delivered(
+    client: Client, new_topic: Callable[..., str]
+) -> None:
+    topic = new_topic(**{"max.message.bytes": "200"})
+    with pytest.raises(RecordTooLarge, match=r"max\.message\.bytes"), client.producer() as producer:
+        producer.send(topic, "x" * 1000)
+
+
+def test_several_failures_are_counted(client: Client, new_topic: Callable[..., str]) -> None:
+    topic = new_topic(**{"max.message.bytes": "200"})
+    producer = client.producer(linger_ms=0)
+    for _ in range(2):
+        with pytest.raises(RecordTooLarge):
+            producer.send(topic, "x" * 1000).result()
+    producer.flush()  # both were raised by result() already
+
+
+def test_a_failure_in_the_body_is_not_hidden_by_one_of_delivery(
+    client: Client, new_topic: Callable[..., str]
+) -> None:
+    topic = new_topic(**{"max.message.bytes": "200"})
+    with pytest.raises(KeyError) as raised, client.producer() as producer:  # noqa: PT012
+        producer.send(topic, "x" * 1000)
+        raise KeyError("mine")
+    assert any("max.message.bytes" in note for note in raised.value.__notes__)
+
+
+def test_records_sent_before_a_failing_body_are_stored(client: Client, topic: str) -> None:
+    with pytest.raises(KeyError), client.producer() as producer:  # noqa: PT012
+        producer.send(topic, 1)
+        raise KeyError
+    assert [record.value for record in read_all(client, topic)] == [1]
+
+
+def test_a_closed_producer_refuses_to_send(client: Client, topic: str) -> None:
+    with client.producer() as producer:
+        producer.send(topic, 1)
+    with pytest.raises(InvalidRequest, match="closed"):
+        producer.send(topic, 2)
+
+
+def test_a_partition_that_does_not_exist_is_not_found(client: Client, topic: str) -> None:
+    with pytest.raises(NotFound, match=topic):
+        client.send(topic, 1, partition=7)
+
+
+def test_a_broker_that_is_gone_is_unavailable_within_the_time_limit() -> None:
+    connection = Connection(Address("127.0.0.1:1", "given"), timeout_s=0.5)
+    with pytest.raises(Unavailable), Producer(connection) as producer:
+        producer.send("orders", 1)
+
+
+def test_closing_the_client_flushes_its_producers(
+    bootstrap: str, client: Client, topic: str
+) -> None:
+    with headwater.connect(bootstrap) as other:
+        other.producer(linger_ms=10_000).send(topic, 1)
+    assert [record.value for record in read_all(client, topic)] == [1]
+
+
+def test_unknown_options_are_our_error(client: Client) -> None:
+    with pytest.raises(HeadwaterError, match=r"no\.such"):
+        client.producer(options={"no.such.option": 1})

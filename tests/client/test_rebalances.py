@@ -1,0 +1,80 @@
+"""Members of one group that come and go: every record is read, finished ones are not read again."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event
+
+import pytest
+
+import headwater
+from headwater.client import Client
+
+
+@contextmanager
+def steady_writer(bootstrap: str, topic: str, partitions: int) -> Iterator[Callable[[], int]]:
+    """Numbers arrive in every partition until the block is left; calling it tells how many."""
+    stop = Event()
+
+    def write() -> int:
+        number = 0
+        with headwater.connect(bootstrap) as client, client.producer() as producer:
+            while not stop.is_set():
+                for _ in range(partitions):
+                    producer.send(topic, number, partition=number % partitions)
+                    number += 1
+                producer.flush()
+        return number
+
+    with ThreadPoolExecutor(1) as thread:
+        writing = thread.submit(write)
+        try:
+            yield lambda: (stop.set(), writing.result())[1]
+        finally:
+            stop.set()
+
+
+@pytest.mark.timeout(60)
+def test_partitions_move_to_a_second_member_and_back_without_loss_or_repetition(
+    bootstrap: str, client: Client, new_topic: Callable[..., str], group: str
+) -> None:
+    topic = new_topic(partitions=4)
+    has_two, leave, is_gone = Event(), Event(), Event()
+
+    def read_as_second_member() -> list[int]:
+        found = []
+        with (
+            headwater.connect(bootstrap) as other,
+            other.consumer(topic, group=group) as records,
+        ):
+            for record in records:
+                found.append(record.value)
+                if len(records.assignment) == 2:
+                    has_two.set()
+                if leave.is_set():
+                    break
+        is_gone.set()
+        return found
+
+    read: list[int] = []
+    with (
+        steady_writer(bootstrap, topic, 4) as written,
+        ThreadPoolExecutor(1) as thread,
+        client.consumer(topic, group=group) as first,
+    ):
+        for record in first:
+            read.append(record.value)
+            if len(first.assignment) == 4:
+                break
+        second = thread.submit(read_as_second_member)
+        for record in first:
+            read.append(record.value)
+            if has_two.is_set() and len(first.assignment) == 2:
+                leave.set()
+            if is_gone.is_set() and len(first.assignment) == 4:
+                break
+        read += second.result()
+        total = written()
+    with client.consumer(topic, group=group, until="end") as rest:
+        read += [record.value for record in rest]
+    assert sorted(read) == list(range(total))
