@@ -71,6 +71,19 @@ class InvalidRecord(InvalidRequest):
     """A batch passes its checksum but breaks a rule of its topic."""
 
 
+class InvalidRecords(InvalidRecord):
+    """Single records of a batch break a rule, so the whole batch is refused."""
+
+    def __init__(self, what: str, indexes: list[int]) -> None:
+        super().__init__(what)
+        self.indexes = indexes
+        """Positions of the offenders in the batch."""
+
+
+class UnsupportedCodec(InvalidRequest):
+    """A compression codec that this version of the request does not know."""
+
+
 class InvalidTimestamp(InvalidRequest):
     """A record's timestamp lies further from the broker's clock than its topic allows."""
 

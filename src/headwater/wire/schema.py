@@ -83,7 +83,7 @@ class StructType(type):
 class Struct(metaclass=StructType):
     """A part of a message. Constructed with keywords; every field has a default."""
 
-    __slots__: tuple[str, ...]
+    __slots__: ClassVar[tuple[str, ...]]
 
     def __init__(self, **values: Any) -> None:
         # Compiled on first use: most messages are never built by a given process.

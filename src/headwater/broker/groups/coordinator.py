@@ -46,7 +46,7 @@ class Groups:
         self, clock: Clock, journal: Journal, settings: GroupSettings = _DEFAULT_SETTINGS
     ) -> None:
         self.settings = settings
-        self._clock = clock
+        self.clock = clock
         self._ledger = Ledger(journal)
         self._sooner = asyncio.Event()
         self._deadlines = Deadlines(on_sooner=self._sooner.set)
@@ -92,7 +92,7 @@ class Groups:
             self._sooner.clear()
             self.tick()
             due_s = self.next_deadline_s()
-            wait_s = None if due_s is None else max(due_s - self._clock.monotonic_s(), 0)
+            wait_s = None if due_s is None else max(due_s - self.clock.monotonic_s(), 0)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await self._sooner.wait()
@@ -106,7 +106,7 @@ class Groups:
         await self._ledger.flush()
 
     async def expire_offsets(self, now_ms: int) -> int:
-        """Delete what is past its retention; to be called now and then. Returns how many offsets."""
+        """Delete what is past its retention; to be called now and then; returns how many."""
         return await self.offsets.expire(now_ms)
 
     async def forget_topic(self, topic: str) -> None:
@@ -148,7 +148,7 @@ class Groups:
             request.member_id,
             request.group_instance_id,
             request.generation_id,
-            self._clock.monotonic_s(),
+            self.clock.monotonic_s(),
         )
 
     async def leave(
@@ -188,7 +188,7 @@ class Groups:
         self._ledger.write([record], lambda error: stored(code_after(error), self._now()))
 
     def _now(self) -> Now:
-        return Now(self._clock.monotonic_s(), self._clock.now_ms())
+        return Now(self.clock.monotonic_s(), self.clock.now_ms())
 
 
 def _resolve(answer: asyncio.Future[T], response: T) -> None:

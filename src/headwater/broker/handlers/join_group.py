@@ -10,7 +10,7 @@ async def join_group(request: JoinGroupRequest, context: RequestContext) -> Join
         request.rebalance_timeout_ms = request.session_timeout_ms
     # Kafka shows a host as Java prints an address: with a slash.
     client = Client(context.client_id, f"/{context.client_host}", context.version)
-    response = await context.broker.groups.join(request, client)
+    response: JoinGroupResponse = await context.broker.groups.join(request, client)
     if context.version < 7 and response.protocol_name is None:
         response.protocol_name = ""
     return response

@@ -57,7 +57,7 @@ def _offsets_to_commit(
     request: OffsetCommitRequest, names: list[str | None], context: RequestContext
 ) -> dict[TopicPartition, CommittedOffset]:
     has_partition = context.broker.topics.topic_has_partition
-    now_ms = context.broker.clock.now_ms()
+    now_ms = context.broker.groups.clock.now_ms()
     expires_at_ms = None if request.retention_time_ms < 0 else now_ms + request.retention_time_ms
     return {
         TopicPartition(name, each.partition_index): _committed(each, now_ms, expires_at_ms)

@@ -1,0 +1,194 @@
+"""The broker: everything a handler may use, and the order in which it starts and stops."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, ParamSpec, TypeVar
+
+from headwater.broker import metadata_log, offsets_topic
+from headwater.broker.committer import Committer
+from headwater.broker.data_directory import DataDirectory
+from headwater.broker.fetch_sessions import FetchSessions
+from headwater.broker.groups.coordinator import Groups
+from headwater.broker.groups.settings import GroupSettings
+from headwater.broker.housekeeping import Housekeeping
+from headwater.broker.metadata_log import MetadataLog
+from headwater.broker.offsets_topic import OffsetsJournal
+from headwater.broker.partition import Partition
+from headwater.broker.producer_ids import ProducerIds
+from headwater.broker.replay import replay
+from headwater.broker.topic_configs import check_config
+from headwater.broker.topics import Topic, TopicRecord, Topics
+from headwater.broker.traffic import Traffic
+from headwater.clock import Clock
+from headwater.config import BrokerSettings
+from headwater.errors import StorageFailed
+from headwater.log.disk import Disk
+from headwater.log.partition import PartitionLog
+from headwater.log.recovery import Summary
+from headwater.log.settings import UNLIMITED, LogSettings
+
+logger = logging.getLogger(__name__)
+
+READ_THREADS: Final = 4
+NODE_ID: Final = 1
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """This broker as clients address it."""
+
+    node_id: int
+    host: str
+    port: int
+
+
+class Broker:
+    """State and services of one broker; the server in front of it only moves bytes."""
+
+    reserved_topics: Final = frozenset({metadata_log.NAME})
+
+    def __init__(self, settings: BrokerSettings, disk: Disk, clock: Clock) -> None:
+        for name, value in settings.topic_defaults.items():
+            check_config(name, value)
+        self.settings = settings
+        self.clock = clock
+        self.node = Node(NODE_ID, "127.0.0.1", 0)
+        self.api_versions: dict[int, range] = {}
+        self.directory = Path(settings.data).absolute()
+        self.traffic = Traffic(settings.fetch_memory_bytes)
+        self.fetch_sessions = FetchSessions()
+        self.committer = Committer()
+        self.disk = disk
+        self._data = DataDirectory(disk, self.directory)
+        self._threads = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="read")
+        self._background: set[asyncio.Task[None]] = set()
+        self._housekeeping = Housekeeping(self)
+
+    async def start(self) -> None:
+        """Take the data directory, recover what is in it, and begin to serve."""
+        self._data.lock()
+        try:
+            await self._load()
+        except BaseException:
+            self._data.unlock()
+            raise
+
+    async def stop(self) -> None:
+        """Make everything durable and leave a mark, so that the next start is fast."""
+        self._housekeeping.stop()
+        await self.groups.close()
+        for each in list(self._background):
+            each.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        await self.committer.stop()
+        self._threads.shutdown()
+        try:
+            summaries = self.topics.close()
+            metadata = self.metadata.partition.close()
+            if metadata is not None:
+                summaries[metadata_log.NAME] = metadata
+            self._data.write_summaries(summaries)
+        except (OSError, StorageFailed):
+            logger.exception("not a clean shutdown: the next start will look at every log")
+        self._data.unlock()
+
+    async def delete_topic(self, topic: Topic) -> None:
+        """Delete a topic; the files are removed behind the scenes."""
+        await self.topics.mark_deleted(topic)
+        await self.groups.forget_topic(topic.name)
+        self.run_in_background(self._finish_deletion(topic.name))
+
+    async def read_on_thread(
+        self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run something that waits for the disk, without stopping everyone else."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, partial(function, *args, **kwargs))
+
+    def run_in_background(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._background.add(task)
+        task.add_done_callback(self._background_done)
+
+    def _background_done(self, task: "asyncio.Task[None]") -> None:
+        self._background.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("background work failed", exc_info=error)
+
+    async def _load(self) -> None:
+        self.cluster_id = self._data.cluster_id()
+        summaries = self._data.take_summaries()
+        self.committer.start()
+        self.metadata = MetadataLog(self._metadata_partition(summaries), self.committer)
+        self.metadata.load()
+        self.producer_ids = ProducerIds(self.metadata)
+        self.topics = Topics(
+            self.disk, self.clock, self.directory, self.metadata, self.settings.topic_defaults
+        )
+        records = {name: TopicRecord(**each) for name, each in self.metadata.topics().items()}
+        unfinished = self.topics.load(records, summaries)
+        for name in unfinished:
+            self.topics.set_aside_files(name)
+            await self._finish_deletion(name)
+        if summaries is None:
+            await self._recover()
+        await self._load_groups()
+        self._housekeeping.start()
+
+    def _metadata_partition(self, summaries: dict[str, Summary] | None) -> Partition:
+        settings = LogSettings(
+            is_compacted=True, is_deleted=False, retention_ms=UNLIMITED, segment_bytes=16 << 20
+        )
+
+        def opener(summary: Summary | None) -> PartitionLog:
+            directory = self.directory / f"{metadata_log.NAME}-0"
+            return PartitionLog.open(self.disk, directory, settings, self.clock, summary=summary)
+
+        summary = summaries.pop(metadata_log.NAME, None) if summaries is not None else None
+        return Partition(metadata_log.NAME, 0, opener, summary)
+
+    async def _recover(self) -> None:
+        """After a crash: look at every log before any client does."""
+        partitions = [each for topic in self.topics for each in topic.partitions]
+        recovered = 0
+        for each in partitions:
+            log = await self.read_on_thread(each.opened)
+            recovered += bool(log.segments)
+            for damage in log.damage:
+                logger.error("damage found: %s", damage)
+        if recovered:
+            logger.info("recovered after an unclean shutdown", extra={"partitions": recovered})
+
+    async def _load_groups(self) -> None:
+        topic = self.topics.get(offsets_topic.NAME)
+        if topic is None:
+            topic = await self.topics.create(offsets_topic.NAME, 1, offsets_topic.CONFIGS)
+        partition = topic.partitions[0]
+        journal = OffsetsJournal(partition, self.committer)
+        self.groups = Groups(self.clock, journal, group_settings(self.settings))
+        for record in replay(partition.log):
+            self.groups.replay(record.key or b"", record.value)
+        self.groups.loaded()
+        self.run_in_background(self.groups.run())
+
+    async def _finish_deletion(self, name: str) -> None:
+        await self.read_on_thread(self.topics.remove_deleted_files)
+        await self.topics.finish_deletion(name)
+
+
+def group_settings(settings: BrokerSettings) -> GroupSettings:
+    return GroupSettings(
+        min_session_timeout_ms=settings.group_min_session_timeout_ms,
+        max_session_timeout_ms=settings.group_max_session_timeout_ms,
+        initial_rebalance_delay_ms=settings.group_initial_rebalance_delay_ms,
+        max_size=settings.group_max_size,
+        offset_metadata_max_bytes=settings.offset_metadata_max_bytes,
+        offsets_retention_ms=settings.offsets_retention_minutes * 60_000,
+    )

@@ -1,0 +1,229 @@
+"""One client connection: frames in, answers out, in order.
+
+Requests are handled one at a time, but for Produce: while one waits for its sync the next is appended, so
+that a pipelining producer fills each sync round. Reading stops while too much is pending; writing waits
+for the reader. Anything that is not Kafka's protocol closes this connection and no other.
+"""
+
+import asyncio
+import inspect
+import logging
+from collections import deque
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Final
+
+from headwater.broker.context import RequestContext
+from headwater.broker.frames import Frames
+from headwater.broker.requests import Request, encode_response, read_request
+from headwater.errors import HeadwaterError, InvalidRequest
+from headwater.wire.codec import Part
+from headwater.wire.schema import Message
+
+if TYPE_CHECKING:
+    from headwater.broker.server import Server
+
+logger = logging.getLogger(__name__)
+
+MOST_PIPELINED: Final = 32
+MOST_PENDING_FRAMES: Final = 16
+WRITE_BUFFER_BYTES: Final = 256 << 10
+PRODUCE_KEY: Final = 0
+
+
+class Reply:
+    """The answer to one request, in its place in the order."""
+
+    __slots__ = ("is_ready", "parts", "size")
+
+    def __init__(self) -> None:
+        self.is_ready = False
+        self.parts: deque[Part] = deque()
+        self.size = 0
+
+
+class Connection(asyncio.BufferedProtocol):
+    """The protocol side of a socket."""
+
+    def __init__(self, server: "Server") -> None:
+        self._server = server
+        self._traffic = server.broker.traffic
+        self._frames = Frames(server.broker.settings.max_request_bytes, server.buffers)
+        self._pending: deque[memoryview] = deque()
+        self._replies: deque[Reply] = deque()
+        self._running = 0
+        self._running_only_produce = True
+        self._is_write_paused = False
+        self._is_read_paused = False
+        self._transport: asyncio.Transport | None = None
+        self._tasks: set[asyncio.Future[None]] = set()
+        self._host = ""
+        self.last_active_s = 0.0
+
+    # What asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        peer = transport.get_extra_info("peername")
+        self._host = peer[0] if isinstance(peer, tuple) else "local"
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+        self.last_active_s = asyncio.get_running_loop().time()
+        if not self._server.admit(self):
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self._server.forget(self)
+        for task in self._tasks:
+            task.cancel()
+        for reply in self._replies:
+            self._traffic.outstanding_bytes -= reply.size
+        self._replies.clear()
+        self._pending.clear()
+        self._frames.release()
+        self._transport = None
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        return self._frames.room()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._traffic.received_bytes += nbytes
+        try:
+            self._pending.extend(self._frames.received(nbytes))
+        except InvalidRequest as error:
+            self._hang_up(error)
+            return
+        if self._pending:
+            self.last_active_s = asyncio.get_running_loop().time()
+            self._advance()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        self._is_write_paused = True
+
+    def resume_writing(self) -> None:
+        self._is_write_paused = False
+        self._flush()
+        self._advance()
+
+    # Requests
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    @property
+    def is_busy(self) -> bool:
+        return self._running > 0
+
+    def _advance(self) -> None:
+        """Start every request that may start now."""
+        while self._pending and self._transport is not None and self._may_start(self._pending[0]):
+            frame = self._pending.popleft()
+            try:
+                self._start(read_request(frame))
+            except InvalidRequest as error:
+                self._hang_up(error)
+                return
+            except Exception:
+                logger.exception("a request failed, its connection is closed")
+                self._hang_up(None)
+                return
+            finally:
+                self._frames.done_with(frame)
+        self._throttle()
+
+    def _may_start(self, frame: memoryview) -> bool:
+        if self._is_write_paused:
+            return False
+        if self._running == 0:
+            return True
+        is_produce = len(frame) >= 2 and frame[0] == 0 and frame[1] == PRODUCE_KEY
+        return is_produce and self._running_only_produce and self._running < MOST_PIPELINED
+
+    def _start(self, request: Request) -> None:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        context = RequestContext(
+            self._server.broker, request.version, request.client_id, self._host
+        )
+        outcome = request.call(context)
+        if outcome is None:
+            self._traffic.count(request.name, loop.time() - started)
+            return
+        reply = Reply()
+        self._replies.append(reply)
+        if isinstance(outcome, Message):
+            self._finish(request, reply, outcome, started)
+            return
+        assert inspect.isawaitable(outcome)
+        self._running_only_produce = request.api_key == PRODUCE_KEY and (
+            self._running == 0 or self._running_only_produce
+        )
+        self._running += 1
+        task = asyncio.ensure_future(self._await(request, reply, outcome, started))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _await(
+        self, request: Request, reply: Reply, outcome: Awaitable[Message | None], started: float
+    ) -> None:
+        try:
+            message = await outcome
+            self._running -= 1
+            if message is None:
+                self._replies.remove(reply)
+            else:
+                self._finish(request, reply, message, started)
+            self._advance()
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            logger.exception("a request failed, its connection is closed")
+            self._hang_up(None)
+
+    # Answers
+
+    def _finish(self, request: Request, reply: Reply, message: Message, started: float) -> None:
+        reply.parts.extend(encode_response(request, message))
+        reply.size = sum(len(each) for each in reply.parts)
+        reply.is_ready = True
+        self._traffic.outstanding_bytes += reply.size
+        self._traffic.count(request.name, asyncio.get_running_loop().time() - started)
+        self._flush()
+
+    def _flush(self) -> None:
+        """Write what is ready, in order, as long as the reader takes it."""
+        transport = self._transport
+        while self._replies and self._replies[0].is_ready and transport is not None:
+            reply = self._replies[0]
+            while reply.parts:
+                if self._is_write_paused:
+                    return
+                transport.write(reply.parts.popleft())  # type: ignore[arg-type]
+            self._replies.popleft()
+            self._traffic.outstanding_bytes -= reply.size
+            self._traffic.sent_bytes += reply.size
+
+    def _throttle(self) -> None:
+        """Stop reading while requests pile up; the client's socket fills and it waits."""
+        transport = self._transport
+        if transport is None:
+            return
+        is_full = len(self._pending) >= MOST_PENDING_FRAMES or (
+            bool(self._pending) and self._frames.held_bytes > self._server.largest_backlog_bytes
+        )
+        if is_full and not self._is_read_paused:
+            transport.pause_reading()
+            self._is_read_paused = True
+        elif not is_full and self._is_read_paused:
+            self._is_read_paused = False
+            transport.resume_reading()
+
+    def _hang_up(self, error: HeadwaterError | None) -> None:
+        if error is not None:
+            self._traffic.malformed_requests += 1
+            logger.info("connection closed: %s", error, extra={"client": self._host})
+        if self._transport is not None:
+            self._transport.abort()

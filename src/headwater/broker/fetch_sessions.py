@@ -1,0 +1,109 @@
+"""Incremental fetch sessions (KIP-227): a consumer of many partitions sends and receives only changes."""
+
+import itertools
+import random
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final
+
+from headwater.wire.error_codes import ErrorCode
+from headwater.wire.messages.fetch import FetchPartition, FetchRequest, PartitionData
+
+MOST_SESSIONS: Final = 1000
+INITIAL_EPOCH: Final = 0
+FINAL_EPOCH: Final = -1
+LARGEST_EPOCH: Final = 2**31 - 1
+
+TopicKey = str | bytes
+"""A topic as the request names it: by name up to version 12, by id from 13."""
+
+
+@dataclass(slots=True)
+class Followed:
+    """One partition of a session: what the consumer asked last, and what it was told last."""
+
+    request: FetchPartition
+    high_watermark: int = -1
+    log_start_offset: int = -1
+    was_error: bool = False
+
+    def is_news(self, answer: PartitionData) -> bool:
+        """Whether the consumer learns something from this answer; remembers that it was told."""
+        records = answer.records
+        is_news = (
+            (records is not None and len(records) > 0)
+            or answer.error_code != 0
+            or self.was_error
+            or answer.high_watermark != self.high_watermark
+            or answer.log_start_offset != self.log_start_offset
+        )
+        self.high_watermark = answer.high_watermark
+        self.log_start_offset = answer.log_start_offset
+        self.was_error = answer.error_code != 0
+        return is_news
+
+
+@dataclass(slots=True)
+class Session:
+    """What one consumer follows. A session of id 0 lasts for one request."""
+
+    id: int
+    epoch: int = 1
+    partitions: dict[tuple[TopicKey, int], Followed] = field(default_factory=dict)
+    is_incremental: bool = False
+
+    @property
+    def is_kept(self) -> bool:
+        return self.id != 0
+
+
+class FetchSessions:
+    """The sessions of all consumers; the least recently used gives way."""
+
+    def __init__(self) -> None:
+        self._sessions: OrderedDict[int, Session] = OrderedDict()
+        self._ids = itertools.count(random.randrange(1, 1 << 30))  # noqa: S311 - not a secret
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def enter(self, request: FetchRequest, *, by_id: bool) -> Session | ErrorCode:
+        """Return the session a request belongs to, brought up to date with it."""
+        if request.session_epoch == FINAL_EPOCH:
+            self._sessions.pop(request.session_id, None)
+            return _fill(Session(0), request, by_id=by_id)
+        if request.session_epoch == INITIAL_EPOCH:
+            self._sessions.pop(request.session_id, None)
+            return _fill(self._new(), request, by_id=by_id)
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        if session.epoch != request.session_epoch:
+            return ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        self._sessions.move_to_end(session.id)
+        session.epoch = 1 if session.epoch == LARGEST_EPOCH else session.epoch + 1
+        session.is_incremental = True
+        return _fill(session, request, by_id=by_id)
+
+    def _new(self) -> Session:
+        session = Session(next(self._ids) % LARGEST_EPOCH or 1)
+        self._sessions[session.id] = session
+        if len(self._sessions) > MOST_SESSIONS:
+            self._sessions.popitem(last=False)
+        return session
+
+
+def _fill(session: Session, request: FetchRequest, *, by_id: bool) -> Session:
+    for topic in request.topics:
+        key: TopicKey = topic.topic_id if by_id else topic.topic
+        for each in topic.partitions:
+            followed = session.partitions.get((key, each.partition))
+            if followed is None:
+                session.partitions[key, each.partition] = Followed(each)
+            else:
+                followed.request = each
+    for forgotten in request.forgotten_topics_data:
+        key = forgotten.topic_id if by_id else forgotten.topic
+        for index in forgotten.partitions:
+            session.partitions.pop((key, index), None)
+    return session

@@ -1,0 +1,42 @@
+"""ApiVersions: what this broker speaks, taken from the dispatch table."""
+
+from headwater.broker.context import RequestContext
+from headwater.wire.error_codes import ErrorCode
+from headwater.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+
+PRODUCE_KEY = 0
+ADVERTISED_PRODUCE_MINIMUM = 0
+"""librdkafka before 2.11 gives up gzip, snappy and lz4 unless Produce v0 is offered (KAFKA-18659)."""
+
+
+def api_versions(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
+    if context.version >= 3 and not (_is_name(request.client_software_name)):
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    return ApiVersionsResponse(
+        api_keys=supported(context),
+        supported_features=[],
+        finalized_features_epoch=0,
+        finalized_features=[],
+    )
+
+
+def unsupported_version(context: RequestContext) -> ApiVersionsResponse:
+    """Answer an ApiVersions request of a version from the future: in v0, with what we do speak."""
+    return ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=supported(context)
+    )
+
+
+def supported(context: RequestContext) -> list[ApiVersion]:
+    return [
+        ApiVersion(
+            api_key=key,
+            min_version=ADVERTISED_PRODUCE_MINIMUM if key == PRODUCE_KEY else versions.start,
+            max_version=versions.stop - 1,
+        )
+        for key, versions in sorted(context.broker.api_versions.items())
+    ]
+
+
+def _is_name(name: str) -> bool:
+    return bool(name) and name[0].isalnum() and name[-1].isalnum()

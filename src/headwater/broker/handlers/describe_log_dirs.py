@@ -1,0 +1,49 @@
+"""DescribeLogDirs: one directory, its free space, and the size of each partition."""
+
+import shutil
+
+from headwater.broker.context import RequestContext
+from headwater.broker.topics import Topic
+from headwater.wire.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+
+def describe_log_dirs(
+    request: DescribeLogDirsRequest, context: RequestContext
+) -> DescribeLogDirsResponse:
+    broker = context.broker
+    space = shutil.disk_usage(broker.directory)
+    return DescribeLogDirsResponse(
+        results=[
+            DescribeLogDirsResult(
+                log_dir=str(broker.directory),
+                topics=_topics(request, context),
+                total_bytes=space.total,
+                usable_bytes=space.free,
+            )
+        ]
+    )
+
+
+def _topics(request: DescribeLogDirsRequest, context: RequestContext) -> list[DescribeLogDirsTopic]:
+    topics = context.broker.topics
+    if request.topics is None:
+        return [_topic(each, None) for each in topics]
+    asked = [(topics.get(each.topic), each.partitions) for each in request.topics]
+    return [_topic(topic, set(indexes)) for topic, indexes in asked if topic is not None]
+
+
+def _topic(topic: Topic, indexes: set[int] | None) -> DescribeLogDirsTopic:
+    return DescribeLogDirsTopic(
+        name=topic.name,
+        partitions=[
+            DescribeLogDirsPartition(partition_index=each.index, partition_size=each.size_bytes)
+            for each in topic.partitions
+            if indexes is None or each.index in indexes
+        ],
+    )

@@ -1,0 +1,177 @@
+"""Fetch: what each partition holds from an offset on; waits for more by notification, never by polling."""
+
+import asyncio
+from dataclasses import dataclass
+
+from headwater.broker.context import RequestContext
+from headwater.broker.fetch_sessions import Followed, Session, TopicKey
+from headwater.broker.partition import Partition
+from headwater.errors import HeadwaterError
+from headwater.log.segment import NotCached
+from headwater.wire.error_codes import ErrorCode, code_of
+from headwater.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+
+FIRST_VERSION_WITH_TOPIC_IDS = 13
+READ_COMMITTED = 1
+
+
+@dataclass(slots=True)
+class Budget:
+    """How many bytes this answer may still take."""
+
+    left: int
+    is_empty_so_far: bool = True
+
+
+async def fetch(request: FetchRequest, context: RequestContext) -> FetchResponse:
+    by_id = context.version >= FIRST_VERSION_WITH_TOPIC_IDS
+    session = context.broker.fetch_sessions.enter(request, by_id=by_id)
+    if isinstance(session, ErrorCode):
+        return FetchResponse(error_code=session)
+    answers = await _collect(request, session, context)
+    if request.max_wait_ms > 0 and not _is_enough(answers, request.min_bytes):
+        answers = await _wait(request, session, context)
+    return _respond(answers, session, by_id=by_id)
+
+
+Answers = dict[tuple[TopicKey, int], PartitionData]
+
+
+async def _wait(request: FetchRequest, session: Session, context: RequestContext) -> Answers:
+    """Long poll: look again whenever one of the partitions has more, until there is enough."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + request.max_wait_ms / 1000
+    news = asyncio.Event()
+    partitions = [
+        found for key in session.partitions if isinstance(found := _find(key, context), Partition)
+    ]
+    for each in partitions:
+        each.add_reader(news)
+        context.broker.committer.hurry(each)
+    try:
+        while True:
+            news.clear()
+            answers = await _collect(request, session, context)
+            remaining_s = deadline - loop.time()
+            if remaining_s <= 0 or _is_enough(answers, request.min_bytes):
+                return answers
+            try:
+                await asyncio.wait_for(news.wait(), remaining_s)
+            except TimeoutError:
+                return await _collect(request, session, context)
+    finally:
+        for each in partitions:
+            each.remove_reader(news)
+
+
+async def _collect(request: FetchRequest, session: Session, context: RequestContext) -> Answers:
+    budget = Budget(min(request.max_bytes, context.broker.traffic.room_for_fetch()))
+    return {
+        key: await _read(key, followed, request.isolation_level, budget, context)
+        for key, followed in session.partitions.items()
+    }
+
+
+def _find(key: tuple[TopicKey, int], context: RequestContext) -> Partition | ErrorCode:
+    name, index = key
+    topics = context.broker.topics
+    topic = topics.by_id(name) if isinstance(name, bytes) else topics.get(name)
+    if topic is None and isinstance(name, bytes):
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    partition = topic.partition(index) if topic is not None else None
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if partition is None else partition
+
+
+async def _read(
+    key: tuple[TopicKey, int],
+    followed: Followed,
+    isolation_level: int,
+    budget: Budget,
+    context: RequestContext,
+) -> PartitionData:
+    asked = followed.request
+    found = _find(key, context)
+    if isinstance(found, ErrorCode):
+        return _error(asked, found)
+    try:
+        log = found.log
+        error = found.check_epoch(asked.current_leader_epoch)
+        if error is not ErrorCode.NONE:
+            return _error(asked, error)
+        limit = log.last_stable_offset if isolation_level == READ_COMMITTED else log.high_watermark
+        records = await _records(found, asked, limit, budget, context)
+    except HeadwaterError as failure:
+        return _error(asked, code_of(failure))
+    return PartitionData(
+        partition_index=asked.partition,
+        high_watermark=log.high_watermark,
+        last_stable_offset=log.last_stable_offset,
+        log_start_offset=log.log_start_offset,
+        aborted_transactions=[] if isolation_level == READ_COMMITTED else None,
+        records=records,
+    )
+
+
+async def _records(
+    partition: Partition, asked: FetchPartition, limit: int, budget: Budget, context: RequestContext
+) -> memoryview | bytes:
+    """Read up to the limits; the very first batch of an answer may exceed them (KIP-74)."""
+    log = partition.log
+    if asked.fetch_offset == log.high_watermark:
+        return b""
+    allowed = min(asked.partition_max_bytes, budget.left)
+    if allowed <= 0 and not budget.is_empty_so_far:
+        return b""
+    try:
+        records = log.read(asked.fetch_offset, max(allowed, 1), limit, cached=True)
+    except NotCached:
+        records = await context.broker.read_on_thread(
+            log.read, asked.fetch_offset, max(allowed, 1), limit
+        )
+    if len(records) > allowed and not budget.is_empty_so_far:
+        return b""
+    if records:
+        budget.left -= len(records)
+        budget.is_empty_so_far = False
+    return records
+
+
+def _error(asked: FetchPartition, error: ErrorCode) -> PartitionData:
+    return PartitionData(
+        partition_index=asked.partition, error_code=error, high_watermark=-1, records=b""
+    )
+
+
+def _is_enough(answers: Answers, min_bytes: int) -> bool:
+    """An error is told at once; otherwise there must be `min_bytes` of records."""
+    if not answers or any(each.error_code for each in answers.values()):
+        return True
+    total = sum(len(each.records) for each in answers.values() if each.records is not None)
+    return total >= min_bytes
+
+
+def _respond(answers: Answers, session: Session, *, by_id: bool) -> FetchResponse:
+    topics: dict[TopicKey, list[PartitionData]] = {}
+    for (topic, index), answer in answers.items():
+        followed = session.partitions[topic, index]
+        is_news = followed.is_news(answer)
+        if answer.records:
+            # To the end of the queue: the limits of the next answer must not starve the others.
+            session.partitions[topic, index] = session.partitions.pop((topic, index))
+        if is_news or not session.is_incremental:
+            topics.setdefault(topic, []).append(answer)
+    return FetchResponse(
+        session_id=session.id,
+        responses=[
+            FetchableTopicResponse(topic_id=topic, partitions=partitions)
+            if isinstance(topic, bytes)
+            else FetchableTopicResponse(topic=topic, partitions=partitions)
+            for topic, partitions in topics.items()
+        ],
+    )

@@ -1,0 +1,102 @@
+"""Metadata: brokers, topics and partitions; unknown topics are created where that is allowed."""
+
+from collections.abc import Sequence
+
+from headwater.broker.context import RequestContext
+from headwater.broker.topics import Topic, check_topic_name
+from headwater.errors import Conflict, InvalidRequest
+from headwater.wire.error_codes import ErrorCode
+from headwater.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from headwater.wire.schema import ZERO_UUID
+
+NOT_REQUESTED = -(2**31)
+
+
+async def metadata(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
+    broker = context.broker
+    may_create = request.allow_auto_topic_creation or context.version < 4
+    topics = [
+        await _describe(each, context, may_create=may_create and broker.settings.auto_create_topics)
+        for each in _asked(request, context)
+    ]
+    node = broker.node
+    return MetadataResponse(
+        brokers=[MetadataResponseBroker(node_id=node.node_id, host=node.host, port=node.port)],
+        cluster_id=broker.cluster_id,
+        controller_id=node.node_id,
+        topics=topics,
+        cluster_authorized_operations=NOT_REQUESTED,
+    )
+
+
+def describe_topic(topic: Topic, context: RequestContext) -> MetadataResponseTopic:
+    node_id = context.broker.node.node_id
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.is_internal,
+        partitions=[
+            MetadataResponsePartition(
+                error_code=ErrorCode.NONE,
+                partition_index=each.index,
+                leader_id=node_id,
+                leader_epoch=each.leader_epoch,
+                replica_nodes=(node_id,),
+                isr_nodes=(node_id,),
+            )
+            for each in topic.partitions
+        ],
+        topic_authorized_operations=NOT_REQUESTED,
+    )
+
+
+def _asked(
+    request: MetadataRequest, context: RequestContext
+) -> Sequence[MetadataRequestTopic | Topic]:
+    """In version 0 an empty list asks for all topics; later null does, and an empty list for none."""
+    if request.topics is None or (context.version == 0 and not request.topics):
+        return list(context.broker.topics)
+    return request.topics
+
+
+async def _describe(
+    asked: MetadataRequestTopic | Topic, context: RequestContext, *, may_create: bool
+) -> MetadataResponseTopic:
+    if isinstance(asked, Topic):
+        return describe_topic(asked, context)
+    topics = context.broker.topics
+    if asked.name is None:
+        found = topics.by_id(asked.topic_id)
+        if found is None:
+            return _missing(None, asked.topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
+        return describe_topic(found, context)
+    found = topics.get(asked.name)
+    if found is not None:
+        return describe_topic(found, context)
+    try:
+        check_topic_name(asked.name)
+    except InvalidRequest:
+        return _missing(asked.name, ZERO_UUID, ErrorCode.INVALID_TOPIC_EXCEPTION)
+    if not may_create or asked.name in context.broker.reserved_topics:
+        return _missing(asked.name, ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    try:
+        created = await topics.create(asked.name, context.broker.settings.num_partitions, {})
+    except Conflict:
+        created = topics.get(asked.name)  # type: ignore[assignment]
+    return describe_topic(created, context)
+
+
+def _missing(name: str | None, topic_id: bytes, error: ErrorCode) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=error,
+        name=name,
+        topic_id=topic_id,
+        topic_authorized_operations=NOT_REQUESTED,
+    )

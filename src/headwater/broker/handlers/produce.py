@@ -1,0 +1,143 @@
+"""Produce: append each partition's batch, answer once it is as durable as `acks` asks for.
+
+The appends happen before this function returns, in the order requests arrive; only the wait for the sync
+is asynchronous, so that one connection's requests share a sync round.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+
+from headwater.broker.context import RequestContext
+from headwater.broker.partition import Partition
+from headwater.broker.topics import Topic
+from headwater.errors import HeadwaterError, InvalidRecord, InvalidRecords, UnsupportedCodec
+from headwater.log.partition import Appended
+from headwater.wire.compression import ZSTD
+from headwater.wire.error_codes import ErrorCode, code_of
+from headwater.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from headwater.wire.record_batch import HEADER_SIZE, read_header
+
+ALL = -1
+FIRST_VERSION_WITH_TOPIC_IDS = 13
+FIRST_VERSION_WITH_ZSTD = 7
+
+Waiting = list[tuple[asyncio.Future[None], PartitionProduceResponse]]
+
+
+def produce(
+    request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
+    waiting: Waiting = []
+    responses = [
+        TopicProduceResponse(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partition_responses=[
+                _produce(request.acks, each, _topic_of(topic, context), waiting, context)
+                for each in topic.partition_data
+            ],
+        )
+        for topic in request.topic_data
+    ]
+    if request.acks == 0:
+        return None
+    response = ProduceResponse(responses=responses)
+    return _when_durable(waiting, response) if waiting else response
+
+
+async def _when_durable(waiting: Waiting, response: ProduceResponse) -> ProduceResponse:
+    # The futures are shared with other requests: `wait` does not cancel them if this one goes away.
+    await asyncio.wait({future for future, _ in waiting})
+    for future, partition in waiting:
+        failure = future.exception()
+        if failure is not None:
+            _refuse(partition, failure)
+    return response
+
+
+def _topic_of(topic: TopicProduceData, context: RequestContext) -> Topic | None:
+    topics = context.broker.topics
+    if context.version >= FIRST_VERSION_WITH_TOPIC_IDS:
+        return topics.by_id(topic.topic_id)
+    return topics.get(topic.name)
+
+
+def _produce(
+    acks: int,
+    data: PartitionProduceData,
+    topic: Topic | None,
+    waiting: Waiting,
+    context: RequestContext,
+) -> PartitionProduceResponse:
+    response = PartitionProduceResponse(index=data.index)
+    if acks not in (ALL, 0, 1):
+        response.error_code, response.base_offset = ErrorCode.INVALID_REQUIRED_ACKS, -1
+        return response
+    if topic is None and context.version >= FIRST_VERSION_WITH_TOPIC_IDS:
+        response.error_code, response.base_offset = ErrorCode.UNKNOWN_TOPIC_ID, -1
+        return response
+    partition = topic.partition(data.index) if topic is not None else None
+    if topic is None or partition is None:
+        response.error_code, response.base_offset = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1
+        return response
+    if topic.is_internal:
+        response.error_code, response.base_offset = ErrorCode.INVALID_TOPIC_EXCEPTION, -1
+        return response
+    try:
+        appended = _append(data, partition, context.version)
+    except HeadwaterError as error:
+        _refuse(response, error)
+        return response
+    response.base_offset = appended.base_offset
+    response.log_append_time_ms = appended.append_time_ms
+    response.log_start_offset = partition.log.log_start_offset
+    _commit(acks, partition, appended, response, waiting, context)
+    return response
+
+
+def _append(data: PartitionProduceData, partition: Partition, version: int) -> Appended:
+    records = data.records
+    if not isinstance(records, memoryview) or not records:
+        raise InvalidRecord("a produce request carries one batch per partition, this has none")
+    is_old = version < FIRST_VERSION_WITH_ZSTD and len(records) >= HEADER_SIZE
+    if is_old and read_header(records).codec == ZSTD:
+        raise UnsupportedCodec("zstd needs Produce version 7 or later")
+    return partition.log.append(records)
+
+
+def _commit(  # noqa: PLR0913 - the pieces of one answer
+    acks: int,
+    partition: Partition,
+    appended: Appended,
+    response: PartitionProduceResponse,
+    waiting: Waiting,
+    context: RequestContext,
+) -> None:
+    if appended.last_offset < partition.log.high_watermark:
+        return
+    committer = context.broker.committer
+    if acks == ALL:
+        waiting.append((committer.commit(partition), response))
+    else:
+        committer.commit_soon(partition)
+
+
+def _refuse(response: PartitionProduceResponse, error: BaseException) -> None:
+    response.error_code = code_of(error)
+    response.error_message = str(error)
+    response.base_offset = -1
+    response.log_append_time_ms = -1
+    response.log_start_offset = -1
+    if isinstance(error, InvalidRecords):
+        response.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=each, batch_index_error_message=error.what)
+            for each in error.indexes
+        ]

@@ -1,0 +1,118 @@
+"""Work that nobody asks for: retention, compaction, expiry of producers and offsets."""
+
+import asyncio
+import json
+import logging
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+from headwater.broker.partition import Partition
+from headwater.errors import HeadwaterError, StorageFailed
+from headwater.log import compaction, retention
+from headwater.log.cleaner import Cleaned, CleanerJob, clean
+
+if TYPE_CHECKING:
+    from headwater.broker.broker import Broker
+
+logger = logging.getLogger(__name__)
+
+SMALL_JOB_BYTES: Final = 1 << 20
+
+
+class Housekeeping:
+    """Periodic work, one partition at a time, off the event loop where it waits for the disk."""
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        settings = self._broker.settings
+        self._tasks = [
+            asyncio.create_task(self._every(settings.retention_check_ms, self.expire)),
+            asyncio.create_task(self._every(settings.compaction_check_ms, self.compact)),
+        ]
+
+    def stop(self) -> None:
+        for each in self._tasks:
+            each.cancel()
+
+    async def expire(self) -> None:
+        """Delete old segments, and forget idle producers and offsets of empty groups."""
+        broker = self._broker
+        now_ms = broker.clock.now_ms()
+        for partition in self._partitions():
+            log = partition.log
+            log.producers.expire(now_ms - broker.settings.producer_expiration_ms)
+            removal = retention.expire(log, now_ms)
+            if removal is not None:
+                logger.info(
+                    "deleted old segments",
+                    extra={"partition": partition.name, "segments": len(removal.segments)},
+                )
+                await broker.read_on_thread(removal.run)
+        await broker.groups.expire_offsets(now_ms)
+
+    async def compact(self) -> None:
+        """Compact every log that has gathered enough that is outdated."""
+        for partition in [*self._partitions(), self._broker.metadata.partition]:
+            await self._compact(partition)
+
+    async def _compact(self, partition: Partition) -> None:
+        log, on_thread = partition.log, self._broker.read_on_thread
+        plans = compaction.plan(log, self._broker.clock.now_ms())
+        for plan in plans:
+            cleaned = await self._clean(plan.job)
+            exchange = compaction.Exchange.of(log, plan, cleaned)
+            segment = await on_thread(exchange.commit)
+            if not exchange.install(segment):
+                await on_thread(exchange.abandon)
+                return
+            await on_thread(exchange.finish, segment)
+            logger.info(
+                "compacted",
+                extra={
+                    "partition": partition.name,
+                    "kept": cleaned.records_kept,
+                    "dropped": cleaned.records_dropped,
+                },
+            )
+        if plans:
+            compaction.mark_clean(log, plans)
+            await on_thread(log.write_state, log.state)
+
+    async def _clean(self, job: CleanerJob) -> Cleaned:
+        """Small jobs on a thread; large ones in a process that does not hold up the broker."""
+        total = sum(size for _, size in [*job.segments, *job.dirty])
+        if total < SMALL_JOB_BYTES:
+            return await self._broker.read_on_thread(clean, job, self._broker.disk)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "headwater.log.cleaner", stdin=PIPE, stdout=PIPE, stderr=PIPE
+        )
+        try:
+            output, errors = await process.communicate(json.dumps(asdict(job)).encode())
+        finally:
+            if process.returncode is None:
+                process.kill()
+        if process.returncode:
+            raise StorageFailed(f"compaction of {job.directory} failed: {errors.decode()[-500:]}")
+        return Cleaned(**json.loads(output))
+
+    def _partitions(self) -> list[Partition]:
+        return [
+            each
+            for topic in self._broker.topics
+            for each in topic.partitions
+            if not each.holds_nothing
+        ]
+
+    async def _every(self, interval_ms: int, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await asyncio.sleep(interval_ms / 1000)
+            try:
+                await work()
+            except (HeadwaterError, OSError):
+                logger.exception("housekeeping failed, it will be tried again")

@@ -1,0 +1,62 @@
+"""The cluster metadata log: topics, configs and producer ids, as JSON in a compacted log of its own.
+
+    topic/<name>     {"id": ..., "partitions": ..., "configs": {...}, "is_deleting": ...}
+    producer-ids     {"next": ...}
+
+The latest record of a key counts; a record without a value removes the key.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from headwater.broker.committer import Committer
+from headwater.broker.partition import Partition
+from headwater.broker.replay import replay
+
+if TYPE_CHECKING:
+    from headwater.broker.topics import TopicRecord
+
+NAME: Final = "__cluster_metadata"
+TOPIC_PREFIX: Final = "topic/"
+PRODUCER_IDS: Final = "producer-ids"
+
+
+class MetadataLog:
+    """Latest value per key, kept in memory; every write is durable when it returns."""
+
+    def __init__(self, partition: Partition, committer: Committer) -> None:
+        self.partition = partition
+        self._committer = committer
+        self._values: dict[str, dict[str, Any]] = {}
+
+    def load(self) -> None:
+        for record in replay(self.partition.log):
+            self._apply((record.key or b"").decode(), record.value)
+
+    def topics(self) -> Mapping[str, dict[str, Any]]:
+        """Return the record of each topic, by name."""
+        return {
+            key.removeprefix(TOPIC_PREFIX): value
+            for key, value in self._values.items()
+            if key.startswith(TOPIC_PREFIX)
+        }
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        return self._values.get(key)
+
+    async def write_topic(self, name: str, record: "TopicRecord | None") -> None:
+        await self.write(TOPIC_PREFIX + name, asdict(record) if record is not None else None)
+
+    async def write(self, key: str, value: dict[str, Any] | None) -> None:
+        encoded = None if value is None else json.dumps(value).encode()
+        self.partition.log.append_own([(key.encode(), encoded)])
+        await self._committer.durable(self.partition)
+        self._apply(key, encoded)
+
+    def _apply(self, key: str, value: bytes | None) -> None:
+        if value is None:
+            self._values.pop(key, None)
+        else:
+            self._values[key] = json.loads(value)

@@ -1,0 +1,90 @@
+"""A partition as the broker sees it: a log that opens on first use, and the readers waiting for it."""
+
+import asyncio
+from collections.abc import Callable
+
+from headwater.log.partition import PartitionLog
+from headwater.log.recovery import Summary
+from headwater.wire.error_codes import ErrorCode
+
+
+class Partition:
+    """One partition of one topic."""
+
+    def __init__(
+        self,
+        topic: str,
+        index: int,
+        opener: Callable[[Summary | None], PartitionLog],
+        summary: Summary | None,
+    ) -> None:
+        self.topic = topic
+        self.index = index
+        self._open = opener
+        self._summary = summary
+        self._log: PartitionLog | None = None
+        self._waiting: set[asyncio.Event] = set()
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.index}"
+
+    @property
+    def log(self) -> PartitionLog:
+        if self._log is None:
+            self._log = self._open(self._summary)
+        return self._log
+
+    def opened(self) -> PartitionLog:
+        """Open the log, on whatever thread; for recovery, before anybody else uses it."""
+        return self.log
+
+    @property
+    def leader_epoch(self) -> int:
+        """Known without opening the log, for Metadata."""
+        if self._log is not None:
+            return self._log.leader_epoch
+        return self._summary.leader_epoch if self._summary is not None else 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Known without opening the log, for DescribeLogDirs."""
+        if self._log is not None:
+            return self._log.size_bytes
+        return self._summary.size_bytes if self._summary is not None else 0
+
+    @property
+    def is_open(self) -> bool:
+        return self._log is not None
+
+    @property
+    def has_waiting_readers(self) -> bool:
+        return bool(self._waiting)
+
+    @property
+    def holds_nothing(self) -> bool:
+        """Whether there is no record, as far as can be told without opening the log."""
+        if self._log is not None:
+            return not self._log.segments
+        return self._summary is not None and not self._summary.segments
+
+    def check_epoch(self, claimed: int) -> ErrorCode:
+        """Compare the leader epoch a client believes in with ours; -1 claims nothing."""
+        if claimed in (-1, self.log.leader_epoch):
+            return ErrorCode.NONE
+        is_old = claimed < self.log.leader_epoch
+        return ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
+
+    def close(self) -> Summary | None:
+        """Close the log; returns what the next start needs to know of it."""
+        return self._summary if self._log is None else self._log.close()
+
+    def wake_readers(self) -> None:
+        for each in self._waiting:
+            each.set()
+
+    def add_reader(self, event: asyncio.Event) -> None:
+        self._waiting.add(event)
+
+    def remove_reader(self, event: asyncio.Event) -> None:
+        self._waiting.discard(event)

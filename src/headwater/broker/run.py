@@ -1,0 +1,67 @@
+"""Run a broker as a process: until SIGTERM or SIGINT, then a clean shutdown."""
+
+import asyncio
+import gc
+import json
+import logging
+import os
+import resource
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from headwater.broker.broker import Broker
+from headwater.broker.metrics import MetricsServer
+from headwater.broker.server import Server
+from headwater.clock import SystemClock
+from headwater.config import BrokerSettings
+from headwater.log.disk import LocalDisk
+
+ADDRESS_FILE: Final = "broker.json"
+"""In the data directory while a broker runs: how commands of the same folder find it."""
+
+logger = logging.getLogger(__name__)
+
+
+def serve(settings: BrokerSettings, on_ready: Callable[[Server], None]) -> None:
+    """Serve until told to stop; `on_ready` is called once clients can connect."""
+    _raise_file_limit()
+    asyncio.run(_serve(settings, on_ready))
+
+
+async def _serve(settings: BrokerSettings, on_ready: Callable[[Server], None]) -> None:
+    server = Server(Broker(settings, LocalDisk(), SystemClock()))
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, stop.set)
+    await server.start()
+    metrics = MetricsServer(server.broker)
+    address_file = server.broker.directory / ADDRESS_FILE
+    try:
+        if settings.metrics:
+            await metrics.start(settings.metrics)
+        _write_address(address_file, server.address)
+        # What the start created lives as long as the process: the collector need not look at it again.
+        gc.collect()
+        gc.freeze()
+        on_ready(server)
+        await stop.wait()
+        logger.info("stopping")
+    finally:
+        address_file.unlink(missing_ok=True)
+        await metrics.stop()
+        await server.stop()
+
+
+def _write_address(file: Path, address: str) -> None:
+    file.write_text(json.dumps({"bootstrap": address, "pid": os.getpid()}))
+
+
+def _raise_file_limit() -> None:
+    """Every partition in use holds files open: take what the system allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = hard if hard != resource.RLIM_INFINITY else 1 << 20
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,94 @@
+"""The TCP server: accepts connections, counts them, closes idle ones, and stops cleanly."""
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import Final
+
+from headwater.broker.broker import Broker, Node
+from headwater.broker.connection import Connection
+from headwater.broker.dispatch import APIS
+from headwater.broker.frames import BufferPool
+from headwater.config import split_address
+from headwater.errors import Unavailable
+
+logger = logging.getLogger(__name__)
+
+BACKLOG: Final = 1024
+IDLE_CHECK_S: Final = 10.0
+
+
+class Server:
+    """A broker that listens."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.buffers = BufferPool()
+        self.largest_backlog_bytes = 2 << 20
+        self._connections: set[Connection] = set()
+        self._listener: asyncio.Server | None = None
+        self._sweeper: asyncio.Task[None] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"{self.broker.node.host}:{self.broker.node.port}"
+
+    async def start(self) -> None:
+        """Recover the data, then listen: a client that can connect can be served."""
+        settings = self.broker.settings
+        host, port = split_address(settings.listen, "listen")
+        self.broker.api_versions = {key: api.request.versions for key, api in APIS.items()}
+        await self.broker.start()
+        try:
+            self._listener = await asyncio.get_running_loop().create_server(
+                lambda: Connection(self), host, port, backlog=BACKLOG
+            )
+        except OSError as error:
+            await self.broker.stop()
+            raise Unavailable(
+                f"cannot listen on {settings.listen}: {error.strerror or error}",
+                hint="is another broker running there? choose another --listen",
+            ) from error
+        bound = self._listener.sockets[0].getsockname()[1]
+        self.broker.node = self._node(host, bound)
+        self._sweeper = asyncio.create_task(self._close_idle())
+
+    async def stop(self) -> None:
+        """Stop listening, let running requests finish their writes, then close the logs."""
+        if self._listener is not None:
+            self._listener.close()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        for each in list(self._connections):
+            each.close()
+        await self.broker.stop()
+
+    def admit(self, connection: Connection) -> bool:
+        traffic = self.broker.traffic
+        if len(self._connections) >= self.broker.settings.max_connections:
+            traffic.refused_connections += 1
+            logger.warning("too many connections, one was refused")
+            return False
+        self._connections.add(connection)
+        traffic.connections = len(self._connections)
+        return True
+
+    def forget(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        self.broker.traffic.connections = len(self._connections)
+
+    def _node(self, host: str, port: int) -> Node:
+        node = replace(self.broker.node, host=host, port=port)
+        if self.broker.settings.advertised:
+            advertised = split_address(self.broker.settings.advertised, "advertised")
+            return replace(node, host=advertised[0], port=advertised[1])
+        return node
+
+    async def _close_idle(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(IDLE_CHECK_S)
+            oldest = loop.time() - self.broker.settings.max_idle_ms / 1000
+            for each in list(self._connections):
+                if each.last_active_s < oldest and not each.is_busy:
+                    each.close()

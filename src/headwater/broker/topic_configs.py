@@ -1,0 +1,163 @@
+"""The configs of a topic: names, types and defaults of Apache Kafka, and what they mean to the log."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from headwater.errors import InvalidRequest
+from headwater.log.settings import DAY_MS, HOUR_MS, LONG_MAX, WEEK_MS, LogSettings
+
+BOOLEAN: Final = 1
+STRING: Final = 2
+INT: Final = 3
+LONG: Final = 5
+DOUBLE: Final = 6
+LIST: Final = 7
+
+INT_MAX: Final = 2**31 - 1
+
+Check = Callable[[str], bool]
+
+
+def at_least(lowest: float, highest: float = LONG_MAX) -> Check:
+    return lambda value: lowest <= float(value) <= highest
+
+
+def one_of(*allowed: str) -> Check:
+    return lambda value: value in allowed
+
+
+def some_of(*allowed: str) -> Check:
+    return lambda value: all(each in allowed for each in value.split(",")) and value != ""
+
+
+def anything(_: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfig:
+    """One config: what it may be and what it is when nobody says."""
+
+    kind: int
+    default: str
+    is_valid: Check = anything
+    broker_name: str = ""
+    """The broker-wide config that gives the default on Apache Kafka."""
+
+
+_BOOL = one_of("true", "false")
+CODECS: Final = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
+
+TOPIC_CONFIGS: Final[dict[str, TopicConfig]] = {
+    "cleanup.policy": TopicConfig(
+        LIST, "delete", some_of("delete", "compact"), "log.cleanup.policy"
+    ),
+    "compression.gzip.level": TopicConfig(INT, "-1", at_least(-1, 9), "compression.gzip.level"),
+    "compression.lz4.level": TopicConfig(INT, "9", at_least(1, 17), "compression.lz4.level"),
+    "compression.type": TopicConfig(STRING, "producer", one_of(*CODECS), "compression.type"),
+    "compression.zstd.level": TopicConfig(
+        INT, "3", at_least(-131072, 22), "compression.zstd.level"
+    ),
+    "delete.retention.ms": TopicConfig(
+        LONG, str(DAY_MS), at_least(0), "log.cleaner.delete.retention.ms"
+    ),
+    "file.delete.delay.ms": TopicConfig(LONG, "60000", at_least(0), "log.segment.delete.delay.ms"),
+    "flush.messages": TopicConfig(LONG, str(LONG_MAX), at_least(1), "log.flush.interval.messages"),
+    "flush.ms": TopicConfig(LONG, "100", at_least(0), "log.flush.interval.ms"),
+    "follower.replication.throttled.replicas": TopicConfig(LIST, ""),
+    "index.interval.bytes": TopicConfig(INT, "4096", at_least(0), "log.index.interval.bytes"),
+    "leader.replication.throttled.replicas": TopicConfig(LIST, ""),
+    "local.retention.bytes": TopicConfig(LONG, "-2", at_least(-2), "log.local.retention.bytes"),
+    "local.retention.ms": TopicConfig(LONG, "-2", at_least(-2), "log.local.retention.ms"),
+    "max.compaction.lag.ms": TopicConfig(
+        LONG, str(LONG_MAX), at_least(1), "log.cleaner.max.compaction.lag.ms"
+    ),
+    "max.message.bytes": TopicConfig(INT, "1048588", at_least(0, INT_MAX), "message.max.bytes"),
+    "message.timestamp.after.max.ms": TopicConfig(
+        LONG, str(HOUR_MS), at_least(0), "log.message.timestamp.after.max.ms"
+    ),
+    "message.timestamp.before.max.ms": TopicConfig(
+        LONG, str(LONG_MAX), at_least(0), "log.message.timestamp.before.max.ms"
+    ),
+    "message.timestamp.type": TopicConfig(
+        STRING, "CreateTime", one_of("CreateTime", "LogAppendTime"), "log.message.timestamp.type"
+    ),
+    "min.cleanable.dirty.ratio": TopicConfig(
+        DOUBLE, "0.5", at_least(0, 1), "log.cleaner.min.cleanable.ratio"
+    ),
+    "min.compaction.lag.ms": TopicConfig(
+        LONG, "0", at_least(0), "log.cleaner.min.compaction.lag.ms"
+    ),
+    "min.insync.replicas": TopicConfig(INT, "1", at_least(1, INT_MAX), "min.insync.replicas"),
+    "preallocate": TopicConfig(BOOLEAN, "false", _BOOL, "log.preallocate"),
+    "remote.log.copy.disable": TopicConfig(BOOLEAN, "false", _BOOL),
+    "remote.log.delete.on.disable": TopicConfig(BOOLEAN, "false", _BOOL),
+    "remote.storage.enable": TopicConfig(BOOLEAN, "false", _BOOL),
+    "retention.bytes": TopicConfig(LONG, "-1", at_least(-1), "log.retention.bytes"),
+    "retention.ms": TopicConfig(LONG, str(WEEK_MS), at_least(-1), "log.retention.ms"),
+    "segment.bytes": TopicConfig(
+        INT, str(1 << 30), at_least(1024 * 1024, INT_MAX), "log.segment.bytes"
+    ),
+    "segment.index.bytes": TopicConfig(
+        INT, "10485760", at_least(4, INT_MAX), "log.index.size.max.bytes"
+    ),
+    "segment.jitter.ms": TopicConfig(LONG, "0", at_least(0), "log.roll.jitter.ms"),
+    "segment.ms": TopicConfig(LONG, str(WEEK_MS), at_least(1), "log.roll.ms"),
+    "unclean.leader.election.enable": TopicConfig(
+        BOOLEAN, "false", _BOOL, "unclean.leader.election.enable"
+    ),
+}
+
+
+def check_config(name: str, value: str | None) -> None:
+    """Raise `InvalidRequest` unless the topic config exists and may have this value."""
+    config = TOPIC_CONFIGS.get(name)
+    if config is None:
+        raise InvalidRequest(f"Unknown topic config name: {name}")
+    if value is None:
+        raise InvalidRequest(f"Null value not supported for topic configs: {name}")
+    if not _has_type(config, value.strip()) or not config.is_valid(value.strip()):
+        raise InvalidRequest(f"Invalid value {value} for configuration {name}")
+
+
+def log_settings(configs: Mapping[str, str], defaults: Mapping[str, str]) -> LogSettings:
+    """Translate a topic's configs, on top of the broker's defaults, for its logs."""
+
+    def value(name: str) -> str:
+        return configs.get(name, defaults.get(name, TOPIC_CONFIGS[name].default)).strip()
+
+    def number(name: str) -> int:
+        return int(value(name))
+
+    policies = value("cleanup.policy").split(",")
+    return LogSettings(
+        segment_bytes=number("segment.bytes"),
+        segment_ms=number("segment.ms"),
+        retention_ms=number("retention.ms"),
+        retention_bytes=number("retention.bytes"),
+        is_compacted="compact" in policies,
+        is_deleted="delete" in policies,
+        delete_retention_ms=number("delete.retention.ms"),
+        min_compaction_lag_ms=number("min.compaction.lag.ms"),
+        max_compaction_lag_ms=number("max.compaction.lag.ms"),
+        min_cleanable_dirty_ratio=float(value("min.cleanable.dirty.ratio")),
+        max_message_bytes=number("max.message.bytes"),
+        uses_append_time=value("message.timestamp.type") == "LogAppendTime",
+        timestamp_before_max_ms=number("message.timestamp.before.max.ms"),
+        timestamp_after_max_ms=number("message.timestamp.after.max.ms"),
+        flush_ms=number("flush.ms"),
+        flush_messages=number("flush.messages"),
+    )
+
+
+def _has_type(config: TopicConfig, value: str) -> bool:
+    try:
+        if config.kind in (INT, LONG):
+            int(value)
+        elif config.kind == DOUBLE:
+            return math.isfinite(float(value))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,253 @@
+"""Topics and their partitions, durable through the cluster metadata log.
+
+Invariant: a topic exists for clients only after its record is synced. A deleted topic first gets a durable
+mark, then loses its files, then its record: a crash in between finishes the deletion at the next start.
+"""
+
+import asyncio
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from headwater.broker.metadata_log import MetadataLog
+from headwater.broker.partition import Partition
+from headwater.broker.topic_configs import log_settings
+from headwater.clock import Clock
+from headwater.errors import Conflict, Corruption, InvalidRequest
+from headwater.log.disk import Disk
+from headwater.log.partition import PartitionLog
+from headwater.log.recovery import Summary
+from headwater.log.settings import LogSettings
+from headwater.log.state import read_state
+
+INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+LONGEST_NAME: Final = 249
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRecord:
+    """What the metadata log says of a topic."""
+
+    id: str
+    partitions: int
+    configs: Mapping[str, str] = field(default_factory=dict)
+    is_deleting: bool = False
+
+
+class Topic:
+    """A topic that clients can see."""
+
+    def __init__(self, name: str, record: TopicRecord) -> None:
+        self.name = name
+        self.record = record
+        self.id = bytes.fromhex(record.id)
+        self.partitions: list[Partition] = []
+
+    @property
+    def is_internal(self) -> bool:
+        return self.name in INTERNAL
+
+    @property
+    def configs(self) -> Mapping[str, str]:
+        return self.record.configs
+
+    def partition(self, index: int) -> Partition | None:
+        return self.partitions[index] if 0 <= index < len(self.partitions) else None
+
+
+class Topics:
+    """All topics, by name and by id."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        clock: Clock,
+        directory: Path,
+        metadata: MetadataLog,
+        defaults: Mapping[str, str],
+    ) -> None:
+        self._disk = disk
+        self._clock = clock
+        self._directory = directory
+        self._metadata = metadata
+        self._summaries: dict[str, Summary] = {}
+        self._is_clean = False
+        self.defaults = defaults
+        self._by_name: dict[str, Topic] = {}
+        self._by_id: dict[bytes, Topic] = {}
+        self._changing = asyncio.Lock()
+        self.version = 0
+        """Changes with every change: cached answers are keyed by it."""
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter(self._by_name.values())
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def get(self, name: str) -> Topic | None:
+        return self._by_name.get(name)
+
+    def by_id(self, topic_id: bytes) -> Topic | None:
+        return self._by_id.get(topic_id)
+
+    def colliding_with(self, name: str) -> str | None:
+        """Return a topic whose name differs only in '.' and '_': Kafka refuses such twins."""
+        folded = name.replace(".", "_")
+        if folded == name and "_" not in name:
+            return None
+        return next((each for each in self._by_name if each.replace(".", "_") == folded), None)
+
+    def topic_has_partition(self, topic: str, partition: int) -> bool:
+        found = self._by_name.get(topic)
+        return found is not None and found.partition(partition) is not None
+
+    def topic_name_of(self, topic_id: bytes) -> str | None:
+        found = self._by_id.get(topic_id)
+        return found.name if found is not None else None
+
+    def topic_id_of(self, name: str) -> bytes:
+        found = self._by_name.get(name)
+        return found.id if found is not None else bytes(16)
+
+    def load(
+        self, records: Mapping[str, TopicRecord], summaries: Mapping[str, Summary] | None
+    ) -> list[str]:
+        """Take over what the metadata log holds; returns the topics whose deletion must be finished."""
+        self._is_clean = summaries is not None
+        self._summaries = dict(summaries or {})
+        for name, record in records.items():
+            if not record.is_deleting:
+                self._add(name, record)
+        return [name for name, record in records.items() if record.is_deleting]
+
+    async def create(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
+        """Create a topic; it is durable when this returns. Raises `Conflict` if it exists."""
+        async with self._changing:
+            if name in self._by_name:
+                raise Conflict(f"topic {name!r} exists")
+            record = TopicRecord(uuid.uuid4().hex, partitions, dict(configs))
+            await self._metadata.write_topic(name, record)
+            return self._add(name, record)
+
+    async def add_partitions(self, topic: Topic, total: int) -> None:
+        async with self._changing:
+            record = replace(topic.record, partitions=total)
+            await self._metadata.write_topic(topic.name, record)
+            topic.record = record
+            self._add_partitions(topic)
+            self.version += 1
+
+    async def set_configs(self, topic: Topic, configs: Mapping[str, str]) -> None:
+        """Replace the topic's own configs; its logs obey them from now on."""
+        async with self._changing:
+            record = replace(topic.record, configs=dict(configs))
+            await self._metadata.write_topic(topic.name, record)
+            topic.record = record
+        settings = self.settings_of(topic)
+        for each in topic.partitions:
+            if each.is_open:
+                each.log.settings = settings
+        self.version += 1
+
+    async def mark_deleted(self, topic: Topic) -> None:
+        """Take the topic away from clients, durably; `finish_deletion` removes its files."""
+        async with self._changing:
+            await self._metadata.write_topic(topic.name, replace(topic.record, is_deleting=True))
+            self._by_name.pop(topic.name, None)
+            self._by_id.pop(topic.id, None)
+            self.version += 1
+            for each in topic.partitions:
+                each.wake_readers()
+                self._set_aside(each.name)
+
+    async def finish_deletion(self, name: str) -> None:
+        """Forget a topic whose files are gone or set aside, unless it was created anew."""
+        async with self._changing:
+            if name not in self._by_name:
+                await self._metadata.write_topic(name, None)
+
+    def set_aside_files(self, name: str) -> None:
+        """Rename what an interrupted deletion left, so that the name is free."""
+        for each in self._disk.names(self._directory):
+            if re.fullmatch(re.escape(name) + r"-\d+", each):
+                self._set_aside(each)
+
+    def remove_deleted_files(self) -> None:
+        """Remove directories that were set aside; may take its time, on any thread."""
+        for each in self._disk.names(self._directory):
+            if each.endswith(".deleted"):
+                self._disk.remove_tree(self._directory / each)
+
+    def settings_of(self, topic: Topic) -> LogSettings:
+        return log_settings(topic.configs, self.defaults)
+
+    def close(self) -> dict[str, Summary]:
+        """Close every log; returns the summaries for the next start."""
+        summaries = {}
+        for topic in self:
+            for each in topic.partitions:
+                summary = each.close()
+                if summary is not None and summary.segments:
+                    summaries[each.name] = summary
+        return summaries
+
+    def _add(self, name: str, record: TopicRecord) -> Topic:
+        topic = Topic(name, record)
+        self._add_partitions(topic)
+        self._by_name[name] = topic
+        self._by_id[topic.id] = topic
+        self.version += 1
+        return topic
+
+    def _add_partitions(self, topic: Topic) -> None:
+        for index in range(len(topic.partitions), topic.record.partitions):
+            summary = self._summaries.pop(f"{topic.name}-{index}", None)
+            if summary is None and self._is_clean:
+                summary = Summary(0, 0, 0, ())
+            opener = partial(self._open, topic, index)
+            topic.partitions.append(Partition(topic.name, index, opener, summary))
+
+    def _open(self, topic: Topic, index: int, summary: Summary | None) -> PartitionLog:
+        directory = self._directory / f"{topic.name}-{index}"
+        if summary is None and _belongs_to_another(self._disk, directory, topic):
+            self._set_aside(directory.name)
+        return PartitionLog.open(
+            self._disk,
+            directory,
+            self.settings_of(topic),
+            self._clock,
+            topic_id=topic.record.id,
+            summary=summary,
+        )
+
+    def _set_aside(self, name: str) -> None:
+        directory = self._directory / name
+        if self._disk.names(directory):
+            self._disk.rename(directory, self._directory / f"{name}.{uuid.uuid4().hex}.deleted")
+
+
+def _belongs_to_another(disk: Disk, directory: Path, topic: Topic) -> bool:
+    """Whether files of a deleted topic of the same name came back after a power cut."""
+    try:
+        state = read_state(disk, directory)
+    except Corruption:
+        return False
+    return state is not None and state.topic_id != topic.record.id
+
+
+def check_topic_name(name: str) -> None:
+    """Raise `InvalidRequest` unless Kafka would accept the name."""
+    if not name or name in (".", ".."):
+        raise InvalidRequest(f"topic name {name!r} is not allowed")
+    if len(name) > LONGEST_NAME:
+        raise InvalidRequest(f"a topic name has at most {LONGEST_NAME} characters, not {len(name)}")
+    if not _LEGAL.fullmatch(name):
+        raise InvalidRequest(
+            f"topic name {name!r} is not allowed", hint="use letters, digits, '.', '_' and '-'"
+        )

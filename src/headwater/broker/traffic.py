@@ -1,0 +1,42 @@
+"""What is on its way to clients: counted, so that slow readers cannot take all the memory."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+LARGEST_ANSWER_BYTES: Final = 16 << 20
+SMALLEST_ANSWER_BYTES: Final = 64 << 10
+
+
+@dataclass(slots=True)
+class ApiCount:
+    """Requests of one API since the start."""
+
+    requests: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Traffic:
+    """Counters of the whole broker; one event loop writes them."""
+
+    fetch_memory_bytes: int
+    connections: int = 0
+    refused_connections: int = 0
+    outstanding_bytes: int = 0
+    """Answers that were built and not yet taken by their readers."""
+    received_bytes: int = 0
+    sent_bytes: int = 0
+    malformed_requests: int = 0
+    apis: dict[str, ApiCount] = field(default_factory=dict)
+
+    def room_for_fetch(self) -> int:
+        """How large the next answer may be: small once readers leave too much untaken."""
+        room = self.fetch_memory_bytes - self.outstanding_bytes
+        return max(SMALLEST_ANSWER_BYTES, min(LARGEST_ANSWER_BYTES, room))
+
+    def count(self, api: str, seconds: float) -> None:
+        counted = self.apis.get(api)
+        if counted is None:
+            counted = self.apis[api] = ApiCount()
+        counted.requests += 1
+        counted.seconds += seconds

@@ -1,0 +1,158 @@
+"""Every setting of the broker: its default, its meaning, and where a value came from.
+
+A value is taken from the first place that has it: a flag, a `HEADWATER_*` variable, `headwater.toml`, the
+default. Names are the same everywhere: `max_connections`, `--max-connections`, HEADWATER_MAX_CONNECTIONS.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final
+
+from headwater.errors import InvalidRequest
+
+PROJECT_FILE: Final = "headwater.toml"
+ENVIRONMENT_PREFIX: Final = "HEADWATER_"
+MiB: Final = 1 << 20
+
+
+def setting(default: Any, meaning: str) -> Any:
+    factory: dict[str, Any] = (
+        {"default_factory": dict} if isinstance(default, dict) else {"default": default}
+    )
+    return field(metadata={"meaning": meaning}, **factory)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    """The broker, on one screen."""
+
+    data: str = setting(".headwater", "directory that holds everything the broker stores")
+    listen: str = setting("127.0.0.1:9092", "address to accept Kafka clients on")
+    advertised: str = setting("", "address clients are told to connect to; default: listen")
+    metrics: str = setting("", "address to serve Prometheus metrics on; empty: none")
+    log_level: str = setting("info", "debug, info, warning or error")
+    log_format: str = setting("text", "text or json")
+    auto_create_topics: bool = setting(True, "create a topic when a client first asks for it")
+    num_partitions: int = setting(1, "partitions of a topic created without a number")
+    topic_defaults: dict[str, str] = setting({}, "topic configs for topics that do not set them")
+    max_connections: int = setting(4096, "further connections are closed at once")
+    max_request_bytes: int = setting(100 * MiB, "largest produce request")
+    max_idle_ms: int = setting(600_000, "a connection without a request for so long is closed")
+    fetch_memory_bytes: int = setting(
+        64 * MiB, "memory for answers that readers have not taken yet"
+    )
+    retention_check_ms: int = setting(300_000, "how often old segments are looked for")
+    compaction_check_ms: int = setting(15_000, "how often compacted topics are looked at")
+    producer_expiration_ms: int = setting(
+        86_400_000, "an idle idempotent producer is forgotten after"
+    )
+    group_min_session_timeout_ms: int = setting(6_000, "smallest session timeout a member may ask")
+    group_max_session_timeout_ms: int = setting(1_800_000, "largest session timeout of a member")
+    group_initial_rebalance_delay_ms: int = setting(
+        0, "how long a new group waits for more members"
+    )
+    group_max_size: int = setting(2**31 - 1, "members a group may have")
+    offset_metadata_max_bytes: int = setting(4096, "longest metadata of a committed offset")
+    offsets_retention_minutes: int = setting(
+        10_080, "committed offsets of an empty group live so long"
+    )
+    transaction_max_timeout_ms: int = setting(900_000, "longest transaction timeout")
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Settings, and for each the place its value came from."""
+
+    settings: BrokerSettings
+    origins: dict[str, str]
+
+
+def resolve(
+    flags: Mapping[str, Any], environment: Mapping[str, str], file: Path | None = None
+) -> Resolved:
+    """Gather the settings; raises `InvalidRequest` for a name or a value that is wrong."""
+    written = read_project_file(file).get("broker", {}) if file is not None else {}
+    known = {each.name: each for each in fields(BrokerSettings)}
+    _refuse_unknown(written, known, str(file))
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for name, each in known.items():
+        variable = ENVIRONMENT_PREFIX + name.upper()
+        if flags.get(name) is not None:
+            values[name], origins[name] = _parse(each, flags[name]), _flag(name)
+        elif variable in environment:
+            values[name], origins[name] = _parse(each, environment[variable]), variable
+        elif name in written:
+            values[name], origins[name] = _parse(each, written[name]), f"{file}"
+        else:
+            origins[name] = "default"
+    return Resolved(BrokerSettings(**values), origins)
+
+
+def read_project_file(file: Path) -> dict[str, Any]:
+    """Return the content of `headwater.toml`, or nothing where there is none."""
+    try:
+        return tomllib.loads(file.read_text())
+    except FileNotFoundError:
+        return {}
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidRequest(f"{file} is not valid TOML: {error}") from error
+
+
+def split_address(address: str, name: str = "address") -> tuple[str, int]:
+    """Return (host, port) of HOST:PORT."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isdigit() or int(port) > 65535:
+        raise InvalidRequest(
+            f"{name} {address!r} is not HOST:PORT", hint="for example 127.0.0.1:9092"
+        )
+    return host.strip("[]"), int(port)
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _refuse_unknown(written: Mapping[str, Any], known: Mapping[str, Any], where: str) -> None:
+    unknown = [each for each in written if each not in known]
+    if unknown:
+        raise InvalidRequest(
+            f"{where} has an unknown setting {unknown[0]!r} under [broker]",
+            hint=f"known settings: {', '.join(known)}",
+        )
+
+
+def _parse(each: "Field[Any]", value: Any) -> Any:
+    default = each.default if each.default is not MISSING else {}
+    try:
+        if isinstance(default, bool):
+            return _boolean(value)
+        if isinstance(default, int):
+            return int(value)
+        if isinstance(default, dict):
+            return _pairs(value)
+    except (ValueError, TypeError) as error:
+        kind = {bool: "true or false", int: "a whole number"}.get(type(default), "NAME=VALUE pairs")
+        raise InvalidRequest(f"{each.name} must be {kind}, not {value!r}") from error
+    return str(value)
+
+
+def _boolean(value: Any) -> bool:
+    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() not in words:
+        raise ValueError(value)
+    return words[str(value).lower()]
+
+
+def _pairs(value: Any) -> dict[str, str]:
+    """A table, or `name=value,name=value`."""
+    if isinstance(value, Mapping):
+        return {str(name): str(each) for name, each in value.items()}
+    pairs = [each.partition("=") for each in str(value).split(",") if each]
+    if not all(equals for _, equals, _ in pairs):
+        raise ValueError(value)
+    return {name.strip(): each.strip() for name, _, each in pairs}

@@ -1,0 +1,108 @@
+"""Whether a batch may enter the log: its frame, its checksum and the rules of its topic."""
+
+from dataclasses import dataclass
+
+from crc32c import crc32c
+
+from headwater.errors import (
+    Corruption,
+    InvalidRecord,
+    InvalidRecords,
+    InvalidTimestamp,
+    RecordTooLarge,
+)
+from headwater.log.settings import LONG_MAX, LogSettings
+from headwater.wire.record_batch import (
+    CRC_START,
+    HEADER_SIZE,
+    MAGIC,
+    MINIMUM_LENGTH,
+    BatchHeader,
+    read_header,
+    with_append_time,
+)
+from headwater.wire.records import plain_body, scan_records
+
+NO_TIMESTAMP = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A batch that may be appended: the header as it will be stored, and the bytes after it."""
+
+    header: BatchHeader
+    body: memoryview
+    append_time_ms: int
+    """The time given to every record, or -1 where records keep the time of their producer."""
+
+
+def admit(records: memoryview, settings: LogSettings, now_ms: int) -> Admitted:
+    """Check one batch as a producer sent it; raises what is wrong with it."""
+    header = _framed(records)
+    if len(records) > settings.max_message_bytes:
+        raise RecordTooLarge(
+            f"a batch of {len(records)} bytes exceeds max.message.bytes={settings.max_message_bytes}",
+            hint="send smaller batches, or raise max.message.bytes of the topic",
+        )
+    if crc32c(records[CRC_START:]) != header.crc:
+        raise Corruption("a batch fails its checksum")
+    _check_shape(header)
+    if settings.is_compacted:
+        _check_keys(header, records)
+    body = records[HEADER_SIZE:]
+    if settings.uses_append_time:
+        return Admitted(with_append_time(header, body, now_ms), body, now_ms)
+    _check_times(header, records, settings, now_ms)
+    return Admitted(header, body, NO_TIMESTAMP)
+
+
+def _framed(records: memoryview) -> BatchHeader:
+    if len(records) < HEADER_SIZE:
+        raise Corruption("a batch is shorter than its header")
+    header = read_header(records)
+    if header.magic != MAGIC:
+        raise InvalidRecord(
+            f"record format {header.magic} is not supported", hint="use a client of 2017 or later"
+        )
+    if header.length < MINIMUM_LENGTH or header.size > len(records):
+        raise Corruption("a batch is shorter than it says")
+    if header.size < len(records):
+        raise InvalidRecord("a produce request carries one batch per partition")
+    return header
+
+
+def _check_shape(header: BatchHeader) -> None:
+    if header.record_count <= 0 or header.last_offset_delta != header.record_count - 1:
+        raise InvalidRecord(
+            f"a batch of {header.record_count} records ends at delta {header.last_offset_delta}"
+        )
+    if header.is_control:
+        raise InvalidRecord("clients may not write control batches")
+    if header.codec > 4:
+        raise InvalidRecord(f"unknown compression codec {header.codec}")
+    if header.has_producer and (header.producer_epoch < 0 or header.base_sequence < 0):
+        raise InvalidRecord("a producer id comes with an epoch and a sequence")
+
+
+def _check_keys(header: BatchHeader, records: memoryview) -> None:
+    scanned = scan_records(header, memoryview(plain_body(header, records)))
+    keyless = [index for index, each in enumerate(scanned) if each.key is None]
+    if keyless:
+        raise InvalidRecords("a compacted topic takes no record without a key", keyless)
+
+
+def _check_times(
+    header: BatchHeader, records: memoryview, settings: LogSettings, now_ms: int
+) -> None:
+    if header.max_timestamp - now_ms > settings.timestamp_after_max_ms:
+        raise InvalidTimestamp(
+            f"timestamp {header.max_timestamp} lies too far ahead of the broker's clock ({now_ms})"
+        )
+    if settings.timestamp_before_max_ms == LONG_MAX:
+        return
+    scanned = scan_records(header, memoryview(plain_body(header, records)))
+    oldest = header.base_timestamp + min(each.timestamp_delta for each in scanned)
+    if oldest >= 0 and now_ms - oldest > settings.timestamp_before_max_ms:
+        raise InvalidTimestamp(
+            f"timestamp {oldest} lies too far behind the broker's clock ({now_ms})"
+        )

@@ -1,0 +1,182 @@
+"""Rewrite segments so that only the latest record of each key is left. Offsets never change.
+
+A pure function of files: it reads sealed segments and writes one new file beside them; the log takes it
+over later (`compaction.py`). Large jobs run it as a process of its own (`python -m headwater.log.cleaner`),
+so that it never competes with the broker for Python's lock.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from headwater.log.disk import Disk, LocalDisk
+from headwater.log.segment import Segment
+from headwater.wire import compression
+from headwater.wire.record_batch import (
+    HAS_DELETE_HORIZON,
+    HEADER,
+    HEADER_SIZE,
+    LENGTH_OVERHEAD,
+    BatchHeader,
+    with_fresh_crc,
+)
+from headwater.wire.records import RawRecord, plain_body, read_varint, scan_records, varint
+
+WRITE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class CleanerJob:
+    """What to clean; plain data, so that it can be sent to another process."""
+
+    directory: str
+    segments: list[tuple[int, int]]
+    """(base offset, size in bytes) of neighbouring sealed segments, merged into one."""
+    dirty: list[tuple[int, int]]
+    """(base offset, size in bytes) of the segments whose keys decide."""
+    now_ms: int
+    delete_retention_ms: int
+    kept_producer_offsets: dict[int, int]
+    """Last offset of each producer: its batch stays, even empty, so that sequences go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """A finished rewrite, synced, under the name `<base>.cleaned`."""
+
+    name: str
+    size: int
+    read_bytes: int
+    records_kept: int
+    records_dropped: int
+
+
+def clean(job: CleanerJob, disk: Disk) -> Cleaned:
+    """Write the cleaned form of `job.segments`; nothing of the log itself is touched."""
+    directory = Path(job.directory)
+    latest = _latest_offsets(job, disk, directory)
+    name = f"{job.segments[0][0]:020d}.cleaned"
+    disk.remove(directory / name)
+    file = disk.open(directory / name)
+    read_bytes = kept = dropped = size = 0
+    pending: list[bytes | memoryview] = []
+    pending_bytes = 0
+    for header, batch in _batches(disk, directory, job.segments):
+        rewritten, kept_here = _rewrite(header, batch, latest, job)
+        read_bytes += header.size
+        kept += kept_here
+        dropped += header.record_count - kept_here
+        if rewritten:
+            pending.append(rewritten)
+            pending_bytes += len(rewritten)
+        if pending_bytes >= WRITE_BYTES:
+            size += file.append(pending)
+            pending, pending_bytes = [], 0
+    if pending:
+        size += file.append(pending)
+    file.sync()
+    file.close()
+    return Cleaned(name, size, read_bytes, kept, dropped)
+
+
+def _batches(
+    disk: Disk, directory: Path, segments: list[tuple[int, int]]
+) -> Iterator[tuple[BatchHeader, memoryview]]:
+    """Read every batch; a damaged one raises `Corruption`, so that it is never cleaned away."""
+    for base_offset, size in segments:
+        segment = Segment(disk, directory, base_offset)
+        for _, header, batch in segment.scan(0, size, base_offset):
+            yield header, batch
+
+
+def _latest_offsets(job: CleanerJob, disk: Disk, directory: Path) -> dict[bytes, int]:
+    latest: dict[bytes, int] = {}
+    for header, batch in _batches(disk, directory, job.dirty):
+        if header.is_control:
+            continue
+        body = memoryview(plain_body(header, batch))
+        for record in scan_records(header, body):
+            if record.key is not None:
+                latest[_digest(record.key)] = header.base_offset + record.offset_delta
+    return latest
+
+
+def _digest(key: bytes) -> bytes:
+    """Long keys are remembered by their hash, so that memory depends on their number only."""
+    return key if len(key) <= 16 else blake2b(key, digest_size=20).digest()
+
+
+def _rewrite(
+    header: BatchHeader, batch: memoryview, latest: dict[bytes, int], job: CleanerJob
+) -> tuple[bytes | memoryview, int]:
+    """Return the batch as it stays, empty if it goes, and how many of its records are kept."""
+    if header.is_control:
+        return batch, header.record_count
+    horizon = header.delete_horizon_ms
+    keeps_tombstones = horizon is None or job.now_ms < horizon
+    body = memoryview(plain_body(header, batch))
+    records = scan_records(header, body)
+    kept = [
+        each
+        for each in records
+        if each.key is not None
+        and latest.get(_digest(each.key), -1) <= header.base_offset + each.offset_delta
+        and (keeps_tombstones or not each.is_tombstone)
+    ]
+    needs_horizon = horizon is None and any(each.is_tombstone for each in kept)
+    if len(kept) == len(records) and not needs_horizon:
+        return batch, len(kept)
+    if not kept:
+        is_last = job.kept_producer_offsets.get(header.producer_id) == header.last_offset
+        return (_batch(header, b"", 0) if is_last else b""), 0
+    if needs_horizon:
+        return _with_horizon(header, body, kept, job.now_ms + job.delete_retention_ms), len(kept)
+    plain = b"".join(bytes(body[each.start : each.end]) for each in kept)
+    return _batch(header, plain, len(kept)), len(kept)
+
+
+def _with_horizon(
+    header: BatchHeader, body: memoryview, kept: list[RawRecord], horizon_ms: int
+) -> bytes:
+    """Note in the batch when its tombstones may go: in the base timestamp, as Kafka does (KIP-534)."""
+    shift = header.base_timestamp - horizon_ms
+    parts = []
+    for each in kept:
+        _, position = read_varint(body, each.start)
+        _, after_delta = read_varint(body, position + 1)
+        record = (
+            bytes(body[position : position + 1])
+            + varint(each.timestamp_delta + shift)
+            + bytes(body[after_delta : each.end])
+        )
+        parts.append(varint(len(record)) + record)
+    changed = header._replace(
+        base_timestamp=horizon_ms, attributes=header.attributes | HAS_DELETE_HORIZON
+    )
+    return _batch(changed, b"".join(parts), len(kept))
+
+
+def _batch(header: BatchHeader, plain: bytes, count: int) -> bytes:
+    body = compression.compress(header.codec, plain)
+    changed = header._replace(
+        length=HEADER_SIZE - LENGTH_OVERHEAD + len(body), record_count=count, crc=0
+    )
+    return HEADER.pack(*with_fresh_crc(changed, body)) + body
+
+
+def main() -> None:
+    """Run one job from standard input, in a process of its own."""
+    fields = json.load(sys.stdin)
+    fields["segments"] = [tuple(each) for each in fields["segments"]]
+    fields["dirty"] = [tuple(each) for each in fields["dirty"]]
+    fields["kept_producer_offsets"] = {
+        int(producer): offset for producer, offset in fields["kept_producer_offsets"].items()
+    }
+    json.dump(asdict(clean(CleanerJob(**fields), LocalDisk())), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""When a log is compacted, and how the result takes the place of what it replaces.
+
+The replacement is durable under a name that says what it replaces (`<base>-<end>.swap`) before anything
+is removed, so a crash at any point leaves either the old segments or the new one.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from headwater.log.cleaner import Cleaned, CleanerJob
+from headwater.log.names import Swap
+from headwater.log.partition import PartitionLog
+from headwater.log.segment import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Sealed segments to rewrite into one."""
+
+    job: CleanerJob
+    segments: list[Segment]
+    cleaned_to: int
+    """Once done, everything below this offset is clean."""
+
+
+def plan(log: PartitionLog, now_ms: int) -> list[Plan]:
+    """Return the rewrites that are worth doing now, in order; none if the log is clean enough."""
+    settings = log.settings
+    if not settings.is_compacted or log.failure is not None:
+        return []
+    sealed = _cleanable(log, now_ms)
+    dirty = [each for each in sealed if each.next_offset > log.state.cleaned_to]
+    if not dirty or not _is_due(log, sealed, dirty, now_ms):
+        return []
+    groups = _grouped(sealed, settings.segment_bytes)
+    return [Plan(_job(log, group, dirty, now_ms), group, dirty[-1].next_offset) for group in groups]
+
+
+def _cleanable(log: PartitionLog, now_ms: int) -> list[Segment]:
+    """Return sealed segments below the last stable offset that are old enough."""
+    found = []
+    for each in log.segments[:-1]:
+        is_recent = now_ms - each.max_timestamp < log.settings.min_compaction_lag_ms
+        if each.next_offset > log.last_stable_offset or is_recent:
+            break
+        found.append(each)
+    return found
+
+
+def _is_due(log: PartitionLog, sealed: list[Segment], dirty: list[Segment], now_ms: int) -> bool:
+    total = sum(each.size for each in sealed)
+    ratio = sum(each.size for each in dirty) / total if total else 0.0
+    oldest = min(each.first_timestamp for each in dirty)
+    is_overdue = now_ms - oldest > log.settings.max_compaction_lag_ms
+    return is_overdue or ratio > log.settings.min_cleanable_dirty_ratio
+
+
+def _grouped(segments: list[Segment], segment_bytes: int) -> list[list[Segment]]:
+    """Join neighbours as long as they fit one segment: compaction leaves few, full segments."""
+    groups: list[list[Segment]] = []
+    for each in segments:
+        size = sum(other.size for other in groups[-1]) if groups else 0
+        is_near = bool(groups) and each.next_offset - groups[-1][0].base_offset < 2**31
+        if is_near and size + each.size <= segment_bytes:
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    return groups
+
+
+def _job(log: PartitionLog, group: list[Segment], dirty: list[Segment], now_ms: int) -> CleanerJob:
+    return CleanerJob(
+        directory=str(log.directory),
+        segments=[(each.base_offset, each.size) for each in group],
+        # Only later records outdate a record, and earlier groups have been rewritten by then.
+        dirty=[
+            (each.base_offset, each.size)
+            for each in dirty
+            if each.base_offset >= group[0].base_offset
+        ],
+        now_ms=now_ms,
+        delete_retention_ms=log.settings.delete_retention_ms,
+        kept_producer_offsets=log.producers.last_offsets(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The steps that put a cleaned segment in place; each may run on any thread."""
+
+    log: PartitionLog
+    plan: Plan
+    swap: Swap
+    cleaned: Path
+
+    @classmethod
+    def of(cls, log: PartitionLog, plan: Plan, cleaned: Cleaned) -> "Exchange":
+        first, last = plan.segments[0], plan.segments[-1]
+        swap = Swap(first.base_offset, last.next_offset)
+        return cls(log, plan, swap, log.directory / cleaned.name)
+
+    def commit(self) -> Segment:
+        """Make the replacement durable under its swap name, and open it."""
+        disk = self.log.disk
+        path = self.log.directory / self.swap.name
+        disk.rename(self.cleaned, path)
+        disk.sync_directory(self.log.directory)
+        segment = Segment(disk, self.log.directory, self.swap.base_offset)
+        segment.take_over(path, self.swap.end_offset)
+        return segment
+
+    def install(self, segment: Segment) -> bool:
+        """Let readers see the new segment; False if the old ones are gone already. Loop thread only."""
+        log, old = self.log, self.plan.segments
+        if any(each not in log.segments for each in old):
+            return False
+        for each in old:
+            each.file.size()  # Opened now: a reader that holds it must not open the new file by name.
+        start = log.segments.index(old[0])
+        log.segments = [*log.segments[:start], segment, *log.segments[start + len(old) :]]
+        return True
+
+    def finish(self, segment: Segment) -> None:
+        """Remove what was replaced and give the new file its name."""
+        disk = self.log.disk
+        for each in self.plan.segments:
+            disk.remove(each.index_path)
+            disk.remove(each.path)
+        disk.rename(self.log.directory / self.swap.name, segment.path)
+        disk.sync_directory(self.log.directory)
+        segment.write_index()
+
+    def abandon(self) -> None:
+        self.log.disk.remove(self.log.directory / self.swap.name)
+
+
+def mark_clean(log: PartitionLog, plans: list[Plan]) -> None:
+    """Remember how far the log is clean. Loop thread only; `write_state` keeps it."""
+    log.state = replace(log.state, cleaned_to=plans[-1].cleaned_to)

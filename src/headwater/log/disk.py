@@ -1,0 +1,199 @@
+"""The disk as an argument: every byte the log writes goes through here, so tests can cut it off anywhere.
+
+Writes append; `sync` makes a file's bytes durable, `sync_directory` makes names durable.
+"""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+Buffer = bytes | bytearray | memoryview
+
+_WRITEV_LIMIT = 1024
+_NOWAIT = getattr(os, "RWF_NOWAIT", None)
+
+
+class File(Protocol):
+    """An open file that grows at its end."""
+
+    def append(self, buffers: Sequence[Buffer]) -> int:
+        """Write all buffers at the end and return their size; after an error, `truncate` the tail."""
+
+    def read(self, size: int, position: int) -> Buffer:
+        """Return up to `size` bytes at `position`: fewer only at the end of the file."""
+
+    def read_cached(self, size: int, position: int) -> Buffer | None:
+        """Return the same if it costs no disk access; None means: use `read` on a thread."""
+
+    def overwrite(self, data: bytes, position: int) -> None:
+        """Replace bytes in place."""
+
+    def truncate(self, size: int) -> None: ...
+
+    def size(self) -> int: ...
+
+    def sync(self) -> None:
+        """Return once every byte written so far would survive a power cut."""
+
+    def close(self) -> None: ...
+
+
+class Disk(Protocol):
+    """Files and directories."""
+
+    def open(self, path: Path) -> File:
+        """Open for reading and appending; creates the file if it is not there."""
+
+    def read_bytes(self, path: Path) -> bytes | None:
+        """Return the whole file, or None if it is not there."""
+
+    def size(self, path: Path) -> int: ...
+
+    def names(self, directory: Path) -> list[str]:
+        """Return the names in a directory, sorted; none if it is not there."""
+
+    def make_directory(self, path: Path) -> None:
+        """Create the directory and its parents where missing."""
+
+    def replace(self, path: Path, data: bytes) -> None:
+        """Put a whole new content in place, durably, all or nothing."""
+
+    def rename(self, old: Path, new: Path) -> None: ...
+
+    def remove(self, path: Path) -> None: ...
+
+    def remove_tree(self, path: Path) -> None: ...
+
+    def sync_directory(self, path: Path) -> None: ...
+
+
+class LocalFile:
+    """A file descriptor of this machine; closed when the last reader lets go of it."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        self._end = os.fstat(self._descriptor).st_size
+
+    def append(self, buffers: Sequence[Buffer]) -> int:
+        pending = [memoryview(each) for each in buffers]
+        end = self._end
+        while pending:
+            written = os.pwritev(self._descriptor, pending[:_WRITEV_LIMIT], end)
+            end += written
+            pending = _after(pending, written)
+        size = end - self._end
+        self._end = end
+        return size
+
+    def read(self, size: int, position: int) -> Buffer:
+        data = os.pread(self._descriptor, size, position)
+        if len(data) == size or not data:
+            return data
+        parts = [data]
+        got = len(data)
+        while got < size and (more := os.pread(self._descriptor, size - got, position + got)):
+            parts.append(more)
+            got += len(more)
+        return b"".join(parts)
+
+    def read_cached(self, size: int, position: int) -> Buffer | None:
+        if _NOWAIT is None:
+            return None
+        buffer = bytearray(size)
+        try:
+            got = os.preadv(self._descriptor, [buffer], position, _NOWAIT)
+        except OSError:
+            return None
+        # A short answer means that the rest is not in memory, or the end of the file.
+        return buffer if got == size else None
+
+    def overwrite(self, data: bytes, position: int) -> None:
+        os.pwrite(self._descriptor, data, position)
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._descriptor, size)
+        self._end = size
+
+    def size(self) -> int:
+        return os.fstat(self._descriptor).st_size
+
+    def sync(self) -> None:
+        _fdatasync(self._descriptor)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __del__(self) -> None:
+        with contextlib.suppress(OSError, AttributeError):
+            self.close()
+
+
+class LocalDisk:
+    """The file system of this machine."""
+
+    def open(self, path: Path) -> File:
+        return LocalFile(path)
+
+    def read_bytes(self, path: Path) -> bytes | None:
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def size(self, path: Path) -> int:
+        return path.stat().st_size
+
+    def names(self, directory: Path) -> list[str]:
+        try:
+            return sorted(os.listdir(directory))
+        except FileNotFoundError:
+            return []
+
+    def make_directory(self, path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+
+    def replace(self, path: Path, data: bytes) -> None:
+        temporary = path.with_name(path.name + ".tmp")
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+        file = self.open(temporary)
+        try:
+            file.append([data])
+            file.sync()
+        finally:
+            file.close()
+        self.rename(temporary, path)
+        self.sync_directory(path.parent)
+
+    def rename(self, old: Path, new: Path) -> None:
+        old.rename(new)
+
+    def remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+
+    def remove_tree(self, path: Path) -> None:
+        shutil.rmtree(path, ignore_errors=True)
+
+    def sync_directory(self, path: Path) -> None:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _after(buffers: list[memoryview], written: int) -> list[memoryview]:
+    """Return what is left once `written` bytes are out."""
+    for index, each in enumerate(buffers):
+        if written < len(each):
+            return [each[written:], *buffers[index + 1 :]]
+        written -= len(each)
+    return []
+
+
+_fdatasync = getattr(os, "fdatasync", os.fsync)

@@ -1,0 +1,406 @@
+"""One partition: batches in order, in segments on disk.
+
+Invariants: offsets never repeat and never go backwards; a reader sees only what is synced (the high
+watermark moves in `finish_sync`); after a failed sync nothing more is written or acknowledged.
+Single writer: everything but `read`, `SyncJob.run` and `Removal.run` is called from one thread.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple
+
+from headwater.clock import Clock
+from headwater.errors import Corruption, OffsetOutOfRange, StorageFailed
+from headwater.log.admission import Admitted, admit
+from headwater.log.disk import Disk, File
+from headwater.log.index import Index
+from headwater.log.names import snapshot_offsets, snapshot_path
+from headwater.log.producers import Producers
+from headwater.log.recovery import Damage, Loaded, Summary, load_trusted, recover
+from headwater.log.segment import NO_TIMESTAMP, Segment
+from headwater.log.settings import LogSettings
+from headwater.log.state import (
+    RECOVERY_POINT_NAME,
+    STATE_NAME,
+    PartitionState,
+    read_state,
+    write_recovery_point,
+)
+from headwater.wire.record_batch import stamped_head
+from headwater.wire.records import encode_batch
+
+LARGEST_RELATIVE_OFFSET = 2**31 - 1
+
+
+class Appended(NamedTuple):
+    """Where a batch is in the log."""
+
+    base_offset: int
+    last_offset: int
+    append_time_ms: int
+    is_duplicate: bool = False
+
+
+@dataclass(slots=True)
+class SyncJob:
+    """Files and names to make durable; `run` may be called on any thread."""
+
+    disk: Disk
+    files: list[File]
+    directories: list[Path]
+    next_offset: int
+    sizes: list[tuple[Segment, int]]
+    recovery_point: File | None
+
+    def run(self) -> None:
+        for each in self.files:
+            each.sync()
+        for directory in self.directories:
+            self.disk.sync_directory(directory)
+        if self.recovery_point is not None:
+            write_recovery_point(self.recovery_point, self.next_offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Segments that are out of the log, and the state that says so; `run` may take its time."""
+
+    log: "PartitionLog"
+    state: PartitionState
+    segments: list[Segment]
+
+    def run(self) -> None:
+        """Make the new start durable, then remove the files."""
+        self.log.write_state(self.state)
+        for each in self.segments:
+            self.log.disk.remove(each.index_path)
+            self.log.disk.remove(each.path)
+
+
+class PartitionLog:
+    """The log of one partition, open for reading and appending."""
+
+    def __init__(
+        self, disk: Disk, directory: Path, settings: LogSettings, clock: Clock, topic_id: str = ""
+    ) -> None:
+        self.disk = disk
+        self.directory = directory
+        self.settings = settings
+        self.clock = clock
+        self.state = PartitionState(topic_id=topic_id)
+        self.segments: list[Segment] = []
+        self.producers = Producers()
+        self.next_offset = 0
+        self.high_watermark = 0
+        self.failure: StorageFailed | None = None
+        self.damage: list[Damage] = []
+        self._must_roll = False
+        self._dirty: dict[Segment, None] = {}
+        self._new_files: list[File] = []
+        self._new_directories: dict[Path, None] = {}
+        self._recovery_point: File | None = None
+        self._state_lock = Lock()
+
+    @classmethod
+    def open(
+        cls,
+        disk: Disk,
+        directory: Path,
+        settings: LogSettings,
+        clock: Clock,
+        *,
+        topic_id: str = "",
+        summary: Summary | None = None,
+    ) -> "PartitionLog":
+        """Load what is on disk: by the word of a clean shutdown, else by looking at every file."""
+        log = cls(disk, directory, settings, clock, topic_id)
+        loaded = load_trusted(disk, directory, summary) if summary is not None else None
+        is_trusted = loaded is not None
+        if loaded is None:
+            loaded = recover(disk, directory, summary.next_offset if summary is not None else 0)
+        log._take(loaded, is_trusted=is_trusted)
+        return log
+
+    @property
+    def leader_epoch(self) -> int:
+        return self.state.leader_epoch
+
+    @property
+    def log_start_offset(self) -> int:
+        return self.state.log_start_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        return self.high_watermark
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(each.size for each in self.segments)
+
+    @property
+    def active(self) -> Segment:
+        return self.segments[-1]
+
+    def append(self, records: memoryview) -> Appended:
+        """Check one batch and write it at the end; durable once the next sync has finished.
+
+        A batch that its idempotent producer sent before is not written again: its first offset returns.
+        """
+        self.refuse_if_failed()
+        admitted = admit(records, self.settings, self.clock.now_ms())
+        header = admitted.header
+        if header.has_producer and (stored := self.producers.check(header)):
+            return Appended(
+                stored.base_offset, stored.last_offset, admitted.append_time_ms, is_duplicate=True
+            )
+        return self._write(admitted)
+
+    def append_own(self, records: list[tuple[bytes | None, bytes | None]]) -> Appended:
+        """Write (key, value) pairs of the broker's own."""
+        self.refuse_if_failed()
+        now_ms = self.clock.now_ms()
+        batch = encode_batch(records, now_ms)
+        return self._write(admit(memoryview(batch), self.settings, now_ms))
+
+    def read(self, offset: int, max_bytes: int, limit: int, *, cached: bool = False) -> memoryview:
+        """Return whole checked batches from the one that holds `offset`, all below `limit`.
+
+        At least one batch, however large. With `cached`, raises `NotCached` rather than wait for the
+        disk. Raises `OffsetOutOfRange`, and `Corruption` if the batch at `offset` is damaged.
+        """
+        if not self.log_start_offset <= offset <= self.high_watermark:
+            raise OffsetOutOfRange(
+                f"offset {offset} is outside {self.log_start_offset}..{self.high_watermark}"
+            )
+        for segment in self._segments_from(offset):
+            if segment.base_offset >= limit:
+                break
+            end = segment.durable_size
+            found = segment.find(offset, end, cached=cached)
+            if found is None:
+                continue
+            position, header = found
+            if header.base_offset >= limit:
+                break
+            if segment.next_offset > limit:
+                stop = segment.find(limit, end, cached=cached)
+                end = stop[0] if stop is not None else end
+            return segment.read_batches(
+                position, end, max_bytes, expected=header.base_offset, cached=cached
+            )
+        return memoryview(b"")
+
+    def epoch_at(self, offset: int) -> int:
+        """Return the leader epoch under which `offset` was or will be written."""
+        epochs = [epoch for epoch, start in self.state.leader_epochs if start <= offset]
+        return epochs[-1] if epochs else self.state.leader_epochs[0][0]
+
+    def end_of_epoch(self, epoch: int) -> tuple[int, int]:
+        """Return (epoch, end offset) of the largest epoch up to the given one; (-1, -1) if none is."""
+        if epoch == self.leader_epoch:
+            return epoch, self.high_watermark
+        known = [each for each in self.state.leader_epochs if each[0] <= epoch]
+        later = [each for each in self.state.leader_epochs if each[0] > epoch]
+        if not known or not later:
+            return -1, -1
+        return known[-1][0], later[0][1]
+
+    def begin_sync(self) -> SyncJob | None:
+        """Collect what has to be synced so that everything appended so far is durable."""
+        if self.failure is not None or not (self._dirty or self._new_directories):
+            return None
+        segments = list(self._dirty)
+        job = SyncJob(
+            disk=self.disk,
+            files=[each.file for each in segments] + self._new_files,
+            directories=list(self._new_directories),
+            next_offset=self.next_offset,
+            sizes=[(each, each.size) for each in segments],
+            recovery_point=self._recovery_point,
+        )
+        self._dirty = {}
+        self._new_files = []
+        self._new_directories = {}
+        return job
+
+    def finish_sync(self, job: SyncJob) -> None:
+        """Let readers see what `job` made durable."""
+        for segment, size in job.sizes:
+            segment.durable_size = max(segment.durable_size, size)
+        self.high_watermark = max(self.high_watermark, job.next_offset)
+
+    def fail(self, error: OSError) -> StorageFailed:
+        """Stop this partition: after a failed sync nobody knows what is on disk."""
+        self.failure = StorageFailed(
+            f"{self.directory.name} stopped after a disk error: {error}",
+            hint="check the disk, then restart the broker",
+        )
+        return self.failure
+
+    def refuse_if_failed(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+    def sync(self) -> None:
+        """Make everything appended so far durable, waiting for it."""
+        job = self.begin_sync()
+        if job is not None:
+            job.run()
+            self.finish_sync(job)
+
+    def roll(self, now_ms: int) -> None:
+        """Seal the active segment and start a new one at the next offset."""
+        if self.segments:
+            self.active.write_index()
+            self._write_snapshot()
+        segment = Segment(self.disk, self.directory, self.next_offset)
+        segment.index = Index()
+        segment.created_ms = now_ms
+        if segment.file.size():
+            raise StorageFailed(
+                f"{segment.path} is in the way of a new segment",
+                hint="it is not part of this log; move it elsewhere and restart the broker",
+            )
+        self.segments = [*self.segments, segment]
+        self._new_directories[self.directory] = None
+        self._must_roll = False
+
+    def advance_start(self, offset: int) -> Removal:
+        """Move the log start: records before `offset` are gone for readers at once."""
+        if offset > self.high_watermark:
+            raise OffsetOutOfRange(f"offset {offset} is beyond the end at {self.high_watermark}")
+        if offset > self.log_start_offset:
+            self.state = replace(self.state, log_start_offset=offset)
+        return self.remove([each for each in self.segments[:-1] if each.next_offset <= offset])
+
+    def remove(self, doomed: list[Segment]) -> Removal:
+        """Take segments at the front out of the log; the files go when the removal runs."""
+        if doomed:
+            start = max(self.log_start_offset, doomed[-1].next_offset)
+            self.state = replace(self.state, log_start_offset=start)
+            self.segments = [each for each in self.segments if each not in doomed]
+        return Removal(self, self.state, doomed)
+
+    def write_state(self, state: PartitionState) -> None:
+        with self._state_lock:
+            if self.disk.names(self.directory):
+                self.disk.replace(self.directory / STATE_NAME, state.encode())
+
+    def close(self) -> Summary:
+        """Sync, keep indexes and producer state, and say what is here for the next start."""
+        if self.failure is not None:
+            raise self.failure
+        self.sync()
+        if self.segments:
+            self.active.write_index()
+            self._write_snapshot()
+        return self.summary()
+
+    def summary(self) -> Summary:
+        return Summary(
+            log_start_offset=self.log_start_offset,
+            next_offset=self.next_offset,
+            leader_epoch=self.leader_epoch,
+            segments=tuple(
+                (each.base_offset, each.size, each.next_offset, each.max_timestamp)
+                for each in self.segments
+            ),
+        )
+
+    def segment_with(self, offset: int) -> Segment | None:
+        """Return the segment that holds `offset`."""
+        return next(iter(self._segments_from(offset)), None)
+
+    def _segments_from(self, offset: int) -> list[Segment]:
+        segments = self.segments
+        low, high = 0, len(segments)
+        while low < high:
+            middle = (low + high) // 2
+            if segments[middle].base_offset <= offset:
+                low = middle + 1
+            else:
+                high = middle
+        return segments[max(0, low - 1) :]
+
+    def _write(self, admitted: Admitted) -> Appended:
+        header = admitted.header
+        now_ms = self.clock.now_ms()
+        try:
+            if not self.segments:
+                self._create()
+            if not self.segments or self._is_full(header.size, header.max_timestamp, now_ms):
+                self.roll(now_ms)
+            segment = self.active
+            head = stamped_head(header, self.next_offset, self.leader_epoch)
+            placed = header._replace(base_offset=self.next_offset)
+            segment.append(placed, [head, admitted.body])
+        except OSError as error:
+            raise StorageFailed(
+                f"{self.directory.name} could not be written: {error}",
+                hint="free disk space or check the disk; nothing of this batch was kept",
+            ) from error
+        self._dirty[segment] = None
+        if header.has_producer:
+            self.producers.note(placed, placed.base_offset)
+        self.next_offset = placed.next_offset
+        return Appended(placed.base_offset, placed.last_offset, admitted.append_time_ms)
+
+    def _is_full(self, size: int, timestamp: int, now_ms: int) -> bool:
+        segment = self.active
+        if segment.size == 0:
+            return self._must_roll
+        first = segment.first_timestamp
+        age_ms = timestamp - first if first != NO_TIMESTAMP else now_ms - segment.created_ms
+        return (
+            self._must_roll
+            or segment.size + size > self.settings.segment_bytes
+            or age_ms > self.settings.segment_ms
+            or self.next_offset - segment.base_offset > LARGEST_RELATIVE_OFFSET
+        )
+
+    def _create(self) -> None:
+        """Make the directory: a partition that never held a record has none."""
+        self.disk.make_directory(self.directory)
+        file = self.disk.open(self.directory / STATE_NAME)
+        file.truncate(0)
+        file.append([self.state.encode()])
+        self._new_files.append(file)
+        self._new_directories[self.directory.parent] = None
+        self._new_directories[self.directory] = None
+        self._recovery_point = self.disk.open(self.directory / RECOVERY_POINT_NAME)
+
+    def _take(self, loaded: Loaded, *, is_trusted: bool) -> None:
+        self.segments = loaded.segments
+        self.producers = loaded.producers
+        self.damage = loaded.damage
+        self.next_offset = loaded.next_offset
+        self._must_roll = loaded.is_tail_damaged
+        if not self.segments:
+            return
+        try:
+            self.state = read_state(self.disk, self.directory) or self.state
+        except Corruption as error:
+            path = self.directory / STATE_NAME
+            self.damage.append(Damage(path, 0, self.segments[0].base_offset, error.what))
+        start = max(self.state.log_start_offset, self.segments[0].base_offset)
+        self.state = replace(self.state, log_start_offset=start)
+        self.next_offset = max(self.next_offset, start)
+        self._recovery_point = self.disk.open(self.directory / RECOVERY_POINT_NAME)
+        if loaded.cut_bytes:
+            self.state = self.state.with_epoch_from(self.next_offset)
+        if not is_trusted:
+            self.write_state(self.state)
+            for each in self.segments:
+                if each.next_offset > loaded.recovery_point:
+                    self._dirty[each] = None
+            self._new_directories[self.directory] = None
+            self.sync()
+        self.high_watermark = self.next_offset
+
+    def _write_snapshot(self) -> None:
+        """Keep the producer state as of the next offset; older snapshots but one are dropped."""
+        path = snapshot_path(self.directory, self.next_offset)
+        self.disk.replace(path, self.producers.encode())
+        for offset in snapshot_offsets(self.disk.names(self.directory))[:-2]:
+            self.disk.remove(snapshot_path(self.directory, offset))

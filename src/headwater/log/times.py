@@ -1,0 +1,64 @@
+"""Offsets by time, exact to the record."""
+
+from typing import NamedTuple
+
+from headwater.log.partition import PartitionLog
+from headwater.log.segment import Segment
+from headwater.wire.record_batch import BatchHeader
+from headwater.wire.records import Record, decode_batch
+
+
+class TimedOffset(NamedTuple):
+    """A record found by its time."""
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
+def first_at_or_after(log: PartitionLog, timestamp: int, limit: int) -> TimedOffset | None:
+    """Return the first record whose time is `timestamp` or later, among those below `limit`."""
+    for segment in log.segments:
+        if segment.max_timestamp < timestamp or segment.next_offset <= log.log_start_offset:
+            continue
+        start = segment.index.position_for_time(timestamp)
+        for position, header in segment.walk(start, segment.durable_size):
+            if header.base_offset >= limit:
+                return None
+            if header.max_timestamp < timestamp or header.last_offset < log.log_start_offset:
+                continue
+            for record in _records(segment, position, header):
+                if record.timestamp >= timestamp and record.offset >= log.log_start_offset:
+                    return TimedOffset(record.offset, record.timestamp, header.leader_epoch)
+    return None
+
+
+def latest_time(log: PartitionLog, limit: int) -> TimedOffset | None:
+    """Return the first record that has the largest time of the log."""
+    best: TimedOffset | None = None
+    for segment in log.segments:
+        if best is not None and segment.max_timestamp <= best.timestamp:
+            continue
+        for position, header in segment.walk(0, segment.durable_size):
+            if header.base_offset >= limit:
+                break
+            if header.last_offset < log.log_start_offset:
+                continue
+            if best is None or header.max_timestamp > best.timestamp:
+                best = _latest_of(_records(segment, position, header), header, log) or best
+    return best
+
+
+def _latest_of(records: list[Record], header: BatchHeader, log: PartitionLog) -> TimedOffset | None:
+    eligible = [each for each in records if each.offset >= log.log_start_offset]
+    if not eligible:
+        return None
+    record = max(eligible, key=lambda each: (each.timestamp, -each.offset))
+    return TimedOffset(record.offset, record.timestamp, header.leader_epoch)
+
+
+def _records(segment: Segment, position: int, header: BatchHeader) -> list[Record]:
+    batch = segment.read_batches(
+        position, segment.durable_size, header.size, expected=header.base_offset
+    )
+    return decode_batch(batch[: header.size])

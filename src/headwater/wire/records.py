@@ -1,0 +1,209 @@
+"""The records inside a batch: read for compaction, time look-up and tables, written for internal topics.
+
+record := length attributes timestamp_delta offset_delta key value headers
+lengths, deltas and counts are zigzag varints; -1 stands for null
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from headwater.errors import Corruption
+from headwater.wire import compression
+from headwater.wire.record_batch import (
+    HEADER,
+    HEADER_SIZE,
+    LENGTH_OVERHEAD,
+    MAGIC,
+    NO_PRODUCER,
+    NO_SEQUENCE,
+    BatchHeader,
+    read_header,
+    with_fresh_crc,
+)
+
+Header = tuple[str, bytes | None]
+
+
+class Record(NamedTuple):
+    """One record at its place in the log."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[Header] = ()
+
+
+class RawRecord(NamedTuple):
+    """One record whose value was not looked at: where its bytes stand in the plain body."""
+
+    offset_delta: int
+    timestamp_delta: int
+    key: bytes | None
+    is_tombstone: bool
+    start: int
+    end: int
+
+
+def decode_batch(batch: memoryview | bytes) -> list[Record]:
+    """Read all records of one whole batch (checked before)."""
+    view = memoryview(batch)
+    header = read_header(view)
+    body = memoryview(plain_body(header, view))
+    try:
+        return _decode_records(header, body)
+    except (IndexError, UnicodeDecodeError) as error:
+        raise Corruption(
+            f"unreadable record in the batch at offset {header.base_offset}"
+        ) from error
+
+
+def plain_body(header: BatchHeader, batch: memoryview) -> bytes | memoryview:
+    """Return the records of a batch without compression."""
+    return compression.decompress(header.codec, batch[HEADER_SIZE : header.size])
+
+
+def scan_records(header: BatchHeader, body: memoryview) -> list[RawRecord]:
+    """Find each record's key and extent without building its value or headers."""
+    found = []
+    position = 0
+    try:
+        for _ in range(header.record_count):
+            length, after = read_varint(body, position)
+            end = after + length
+            timestamp_delta, cursor = read_varint(body, after + 1)
+            offset_delta, cursor = read_varint(body, cursor)
+            size, cursor = read_varint(body, cursor)
+            key = None
+            if size >= 0:
+                key = bytes(body[cursor : cursor + size])
+                cursor += size
+            value_size, _ = read_varint(body, cursor)
+            if length < 0 or end > len(body):
+                raise Corruption(
+                    f"a record of the batch at offset {header.base_offset} is cut short"
+                )
+            found.append(
+                RawRecord(offset_delta, timestamp_delta, key, value_size < 0, position, end)
+            )
+            position = end
+    except IndexError as error:
+        raise Corruption(
+            f"unreadable record in the batch at offset {header.base_offset}"
+        ) from error
+    return found
+
+
+def encode_batch(
+    records: Iterable[tuple[bytes | None, bytes | None]], timestamp_ms: int, *, attributes: int = 0
+) -> bytes:
+    """Write (key, value) pairs as one batch of the broker's own, uncompressed, at base offset 0."""
+    bodies = [encode_record(0, delta, key, value, ()) for delta, (key, value) in enumerate(records)]
+    body = b"".join(bodies)
+    header = BatchHeader(
+        base_offset=0,
+        length=HEADER_SIZE - LENGTH_OVERHEAD + len(body),
+        leader_epoch=0,
+        magic=MAGIC,
+        crc=0,
+        attributes=attributes,
+        last_offset_delta=len(bodies) - 1,
+        base_timestamp=timestamp_ms,
+        max_timestamp=timestamp_ms,
+        producer_id=NO_PRODUCER,
+        producer_epoch=-1,
+        base_sequence=NO_SEQUENCE,
+        record_count=len(bodies),
+    )
+    return HEADER.pack(*with_fresh_crc(header, body)) + body
+
+
+def encode_record(
+    timestamp_delta: int,
+    offset_delta: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: Sequence[Header],
+) -> bytes:
+    out = bytearray(b"\0")
+    out += varint(timestamp_delta)
+    out += varint(offset_delta)
+    out += _sized(key)
+    out += _sized(value)
+    out += varint(len(headers))
+    for name, header_value in headers:
+        out += _sized(name.encode())
+        out += _sized(header_value)
+    return varint(len(out)) + bytes(out)
+
+
+def varint(value: int) -> bytes:
+    """Zigzag, then LEB128."""
+    value = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def read_varint(buffer: memoryview, position: int) -> tuple[int, int]:
+    """Return (value, position after it)."""
+    byte = buffer[position]
+    position += 1
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), position
+    value = byte & 0x7F
+    shift = 7
+    while True:
+        byte = buffer[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), position
+        shift += 7
+        if shift > 63:
+            raise Corruption("a varint runs over 10 bytes")
+
+
+def _sized(data: bytes | None) -> bytes:
+    return varint(-1) if data is None else varint(len(data)) + data
+
+
+def _decode_records(header: BatchHeader, body: memoryview) -> list[Record]:
+    decoded = []
+    position = 0
+    for _ in range(header.record_count):
+        length, position = read_varint(body, position)
+        end = position + length
+        if length < 0 or end > len(body):
+            raise Corruption(f"a record of the batch at offset {header.base_offset} is cut short")
+        delta, cursor = read_varint(body, position + 1)
+        timestamp = (
+            header.max_timestamp if header.has_append_time else header.base_timestamp + delta
+        )
+        offset_delta, cursor = read_varint(body, cursor)
+        key, cursor = _read_sized(body, cursor)
+        value, cursor = _read_sized(body, cursor)
+        count, cursor = read_varint(body, cursor)
+        headers = []
+        for _ in range(count):
+            name, cursor = _read_sized(body, cursor)
+            header_value, cursor = _read_sized(body, cursor)
+            headers.append(((name or b"").decode(), header_value))
+        decoded.append(
+            Record(header.base_offset + offset_delta, timestamp, key, value, tuple(headers))
+        )
+        position = end
+    return decoded
+
+
+def _read_sized(body: memoryview, position: int) -> tuple[bytes | None, int]:
+    size, position = read_varint(body, position)
+    if size < 0:
+        return None, position
+    end = position + size
+    if end > len(body):
+        raise IndexError("a field runs over the end of its record")
+    return bytes(body[position:end]), end
