@@ -35,9 +35,9 @@ class Measurement:
         "headwater bench --bootstrap kafka.example:9092 --json",
     ),
 )
-@click.option("--records", default=100_000, type=click.IntRange(min=1), show_default=True)
-@click.option("--size", default=1024, type=click.IntRange(min=1), show_default=True, help="Bytes.")
-@click.option("--partitions", default=1, type=click.IntRange(min=1), show_default=True)
+@click.option("--records", default=100_000, type=click.IntRange(min=1), help="How many (100000).")
+@click.option("--size", default=1024, type=click.IntRange(min=1), help="Bytes of each (1024).")
+@click.option("--partitions", default=1, type=click.IntRange(min=1), help="Of its topic (1).")
 def command(session: Session, records: int, size: int, partitions: int) -> None:
     """Measure how fast a broker stores and serves records.
 

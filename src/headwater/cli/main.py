@@ -15,8 +15,11 @@ from headwater.errors import HeadwaterError
 
 # One line per command; its file is cli/NAME.py (or the package cli/NAME/), see lazy.py.
 COMMANDS = {
+    "dev": "Run a broker for this folder",
+    "serve": "Run a broker",
     "topic": "Create, read, write and change topics",
     "group": "See how far consumer groups are, and move them",
+    "log": "Look at the files of a broker, offline",
     "status": "Show the broker, its topics and how far behind its readers are",
     "doctor": "Check this machine and the broker, with the fix for what is wrong",
     "bench": "Measure how fast a broker stores and serves records",

@@ -59,7 +59,7 @@ class Output:
 
 
 def as_json(content: Any) -> str:
-    return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def tab_free(value: Any) -> str:

@@ -70,12 +70,15 @@ def parse_exact(text: str) -> Line:
 
 def readable_value(raw: bytes | None) -> Any:
     """The JSON value; text when it is not JSON; None when it is not even text."""
-    if raw is None:
+    if raw is None or not _is_text(raw):
         return None
+    text = raw.decode()
     try:
-        return json.loads(raw)
-    except ValueError:
-        return raw.decode() if _is_text(raw) else None
+        value = json.loads(text)
+        as_json(value).encode()  # NaN, 1e400 and half surrogate pairs parse, but are not JSON
+    except (ValueError, RecursionError):
+        return text
+    return value
 
 
 def _value_of(line: dict[str, Any]) -> bytes | None:

@@ -73,8 +73,8 @@ class Disk(Protocol):
 class LocalFile:
     """A file descriptor of this machine; closed when the last reader lets go of it."""
 
-    def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    def __init__(self, path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> None:
+        self._descriptor = os.open(path, flags, 0o644)
         self._end = os.fstat(self._descriptor).st_size
 
     def append(self, buffers: Sequence[Buffer]) -> int:
@@ -185,6 +185,13 @@ class LocalDisk:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+class ReadOnlyDisk(LocalDisk):
+    """For tools that look at the data of a broker, which may be running."""
+
+    def open(self, path: Path) -> File:
+        return LocalFile(path, os.O_RDONLY)
 
 
 def _after(buffers: list[memoryview], written: int) -> list[memoryview]:

@@ -1,0 +1,27 @@
+"""The batches in a partition's files, in order, for people."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from headwater.log.disk import Disk
+from headwater.log.names import log_bases
+from headwater.log.segment import Segment
+from headwater.wire.record_batch import BatchHeader
+
+Placed = tuple[tuple[int, BatchHeader], memoryview]
+
+
+def batches(disk: Disk, directory: Path, first: int) -> Iterator[Placed] | None:
+    """Return ((position, header), bytes) of each batch that reaches to `first`; None: no partition."""
+    bases = log_bases(disk.names(directory))
+    return _batches(disk, directory, bases, first) if bases else None
+
+
+def _batches(disk: Disk, directory: Path, bases: list[int], first: int) -> Iterator[Placed]:
+    for base_offset, following in zip(bases, [*bases[1:], 1 << 62], strict=True):
+        if following <= first:
+            continue
+        segment = Segment(disk, directory, base_offset)
+        for position, header, batch in segment.scan(0, disk.size(segment.path), base_offset):
+            if header.last_offset >= first:
+                yield (position, header), batch
