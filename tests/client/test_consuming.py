@@ -215,6 +215,12 @@ class TestBadValues:
         assert values(client, poisoned, group=group, until="end", on_bad="skip") == [1, 3]
         assert committed(client, group) == [3]
 
+    def test_json_nested_too_deeply_is_a_bad_value(self, client: Client, topic: str) -> None:
+        with client.producer(value_format="bytes") as producer:
+            producer.send(topic, b"[" * 100_000)
+        with pytest.raises(UnreadableValue, match="nested"):
+            values(client, topic, until="end")
+
     def test_a_function_gets_the_record_and_the_error(self, client: Client, poisoned: str) -> None:
         seen = []
         found = values(

@@ -44,6 +44,14 @@ def _encode_json(value: Any) -> bytes:
         ) from error
 
 
+def _decode_json(raw: bytes) -> Any:
+    try:
+        return json.loads(raw)
+    except RecursionError as error:
+        message = "it is nested too deeply"
+        raise ValueError(message) from error
+
+
 def _encode_str(value: Any) -> bytes:
     if not isinstance(value, str):
         raise InvalidRequest(
@@ -63,7 +71,7 @@ def _encode_bytes(value: Any) -> bytes:
 
 
 _FORMATS = {
-    "json": ValueFormat("json", _encode_json, json.loads),
+    "json": ValueFormat("json", _encode_json, _decode_json),
     "str": ValueFormat("str", _encode_str, decode_text),
     "bytes": ValueFormat("bytes", _encode_bytes, bytes),
 }

@@ -1,0 +1,106 @@
+"""The command line against the broker under test (`bootstrap`, see tests/conftest.py)."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pytest
+
+import headwater as hw
+from headwater.cli.main import run
+from headwater.client import Client
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def documents(self) -> list[Any]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The tab-separated lines, without the header."""
+        return [line.split("\t") for line in self.out.splitlines()[1:]]
+
+
+class Run(Protocol):
+    def __call__(self, *arguments: object, stdin: bytes = b"") -> Result: ...
+
+
+@pytest.fixture
+def headwater(
+    bootstrap: str, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> Run:
+    """Run a command line in this process, as in a pipe."""
+
+    def call(*arguments: object, stdin: bytes = b"") -> Result:
+        capfdbinary.readouterr()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = run([*map(str, arguments), "--bootstrap", bootstrap])
+        sys.stdout.flush()
+        out, err = capfdbinary.readouterr()
+        return Result(code, out.decode(), err.decode())
+
+    return call
+
+
+@pytest.fixture
+def environment(bootstrap: str) -> dict[str, str]:
+    return {**os.environ, "HEADWATER_BOOTSTRAP": bootstrap}
+
+
+@pytest.fixture
+def headwater_process(environment: dict[str, str]) -> Callable[..., subprocess.Popen[bytes]]:
+    """Start a command line as a process of its own, with pipes."""
+
+    def start(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
+        pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+        command = [sys.executable, "-m", "headwater", *map(str, arguments)]
+        return subprocess.Popen(
+            command, env=environment, **{"stdin": subprocess.DEVNULL, **pipes, **options}
+        )
+
+    return start
+
+
+@pytest.fixture
+def client(bootstrap: str) -> Iterator[Client]:
+    with hw.connect(bootstrap, timeout_s=15) as connected:
+        yield connected
+
+
+@pytest.fixture
+def new_topic(client: Client) -> Iterator[Callable[..., str]]:
+    """Make topics with names of their own; they are deleted afterwards."""
+    made: list[str] = []
+
+    def create(partitions: int = 1, **configs: str) -> str:
+        name = f"t-{uuid.uuid4().hex[:10]}"
+        client.admin.topics.create(name, partitions=partitions, replicas=1, configs=configs)
+        made.append(name)
+        return name
+
+    yield create
+    for name in made:
+        if name in client.admin.topics.names():
+            client.admin.topics.delete(name)
+
+
+@pytest.fixture
+def topic(new_topic: Callable[..., str]) -> str:
+    return new_topic()
+
+
+@pytest.fixture
+def group() -> str:
+    return f"g-{uuid.uuid4().hex[:10]}"

@@ -1,0 +1,64 @@
+"""Ctrl-C and a reader that leaves: no stack trace, no noise."""
+
+import signal
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from headwater.client import Client
+
+Start = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def long_topic(client: Client, topic: str) -> str:
+    with client.producer(value_format="bytes") as producer:
+        for _ in range(50_000):
+            producer.send(topic, b"x" * 100)
+    return topic
+
+
+def test_ctrl_c_ends_a_tail(headwater_process: Start, client: Client, topic: str) -> None:
+    client.send(topic, "there")
+    process = headwater_process("topic", "tail", topic, "-f", "%v\\n")
+    assert process.stdout is not None
+    assert process.stdout.readline() == b'"there"\n'
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=20) == (b"", b"")
+    assert process.returncode == 130
+
+
+def test_ctrl_c_keeps_the_place_of_a_group(
+    headwater_process: Start, client: Client, topic: str, group: str
+) -> None:
+    client.send(topic, "there")
+    process = headwater_process("topic", "tail", topic, "--group", group, "-f", "%v\\n")
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=20) == (b"", b"")
+    assert client.admin.groups.describe(group).partitions[0].committed in (0, 1)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["tail", "-o", ":end"], ["tail", "-o", ":end", "--json"], ["export"]]
+)
+def test_a_reader_that_has_had_enough_is_not_an_error(
+    headwater_process: Start, long_topic: str, arguments: list[str]
+) -> None:
+    verb, *options = arguments
+    with headwater_process("topic", verb, long_topic, *options) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(20) == 0
+
+
+def test_an_error_of_a_process_has_its_exit_code(headwater_process: Start) -> None:
+    process = headwater_process("topic", "list", "--bootstrap", "127.0.0.1:1")
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (4, b"")
+    assert err.count(b"\n") == 2

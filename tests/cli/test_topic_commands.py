@@ -1,0 +1,171 @@
+"""`headwater topic`: create, list, describe, alter, delete, trim, produce."""
+
+from collections.abc import Callable
+
+import pytest
+
+from cli.conftest import Run
+from headwater.client import Client
+
+
+def test_create_list_describe_delete(headwater: Run, client: Client) -> None:
+    name = "t-lifecycle"
+    assert headwater("topic", "create", name, "--partitions", 3, "--replicas", 1).out == (
+        f"created topic {name!r}\n"
+    )
+    listed = headwater("topic", "list", f"{name}.*")
+    assert listed.out.splitlines()[0] == "name\tpartitions\treplicas\trecords"
+    assert listed.rows == [[name, "3", "1", "0"]]
+    assert [row[0] for row in headwater("topic", "describe", name).rows] == ["0", "1", "2"]
+    deleted = headwater("topic", "delete", name, "--yes")
+    assert (deleted.code, deleted.err) == (0, f"deleted {name}\n")
+    assert name not in client.admin.topics.names()
+
+
+def test_quiet_prints_no_messages(headwater: Run) -> None:
+    assert headwater("topic", "create", "t-quiet", "--replicas", 1, "--quiet").out == ""
+    deleted = headwater("--quiet", "topic", "delete", "t-quiet", "--yes")
+    assert (deleted.code, deleted.err) == (0, "")
+
+
+def test_a_global_flag_means_the_same_before_and_after_the_command(
+    headwater: Run, topic: str
+) -> None:
+    forms = [
+        headwater("--json", "topic", "list", topic),
+        headwater("topic", "--json", "list", topic),
+        headwater("topic", "list", topic, "--json"),
+    ]
+    assert {form.out for form in forms} == {forms[0].out}
+    assert forms[0].documents[0]["name"] == topic
+
+
+def test_a_pattern_that_matches_nothing_suggests(headwater: Run, topic: str) -> None:
+    result = headwater("topic", "list", topic[:-1])
+    assert (result.code, result.rows) == (0, [])
+    assert f"did you mean {topic!r}?" in result.err
+    assert headwater("topic", "list", "(").code == 2
+
+
+def test_describe_shows_settings_that_were_changed(
+    headwater: Run, new_topic: Callable[..., str]
+) -> None:
+    topic = new_topic(**{"retention.ms": "1000"})
+    (described,) = headwater("topic", "describe", topic, "--json").documents
+    assert described["configs"] == [
+        {"name": "retention.ms", "value": "1000", "source": "topic", "is_read_only": False}
+    ]
+    (everything,) = headwater("topic", "describe", topic, "--json", "--all").documents
+    assert len(everything["configs"]) > 10
+
+
+def test_alter_shows_before_and_after(headwater: Run, topic: str) -> None:
+    result = headwater("topic", "alter", topic, "--set", "retention.ms=5000", "--partitions", 2)
+    assert result.rows[0][:2] == [topic, "retention.ms"]
+    assert result.rows[0][3] == "5000"
+    assert result.rows[1] == [topic, "partitions", "1", "2"]
+    assert headwater("topic", "alter", topic, "--unset", "retention.ms").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "nothing to change"),
+        (["--set", "retention.ms"], "not NAME=VALUE"),
+        (["--set", "retention.mss=1"], "did you mean retention.ms?"),
+    ],
+)
+def test_alter_refuses(headwater: Run, topic: str, arguments: list[str], message: str) -> None:
+    result = headwater("topic", "alter", topic, *arguments)
+    assert result.code == 2
+    assert message in result.err
+
+
+def test_without_a_terminal_and_without_yes_nothing_is_destroyed(
+    headwater: Run, client: Client, topic: str
+) -> None:
+    client.send(topic, 1)
+    for arguments in (["delete", topic], ["trim", topic, "--before", "end"]):
+        result = headwater("topic", *arguments)
+        assert result.code == 2
+        assert result.rows, "the plan is shown"
+        assert "--yes" in result.err
+    assert client.admin.topics.describe(topic).partitions[0].start_offset == 0
+
+
+def test_trim_shows_its_plan_and_removes(headwater: Run, client: Client, topic: str) -> None:
+    for number in range(5):
+        client.send(topic, number)
+    dry = headwater("topic", "trim", topic, "--before", 3, "--dry-run")
+    assert dry.rows == [[topic, "0", "0", "3", "5", "3"]]
+    assert "dry run: nothing was removed" in dry.err
+    assert client.admin.topics.describe(topic).partitions[0].start_offset == 0
+    done = headwater("topic", "trim", topic, "--before", 3, "--yes", "--json")
+    assert done.documents == [
+        {"topic": topic, "partition": 0, "before": 0, "after": 3, "end": 5, "records": 3}
+    ]
+    assert client.admin.topics.describe(topic).partitions[0].start_offset == 3
+    assert "nothing to remove" in headwater("topic", "trim", topic, "--before", 3, "--yes").err
+
+
+class TestProduce:
+    def read(self, client: Client, topic: str) -> list[tuple[str | None, bytes | None]]:
+        with client.consumer(topic, until="end", value_format="bytes") as records:
+            return [(record.key, record.value) for record in records]
+
+    def test_values_from_arguments(self, headwater: Run, client: Client, topic: str) -> None:
+        arguments = ["a", "b", "-k", "7", "-H", "x=1", "-H", "y=", "--timestamp", 1234]
+        result = headwater("topic", "produce", topic, *arguments)
+        assert result.out.splitlines()[0] == "topic\tpartition\toffset\ttimestamp_ms"
+        assert result.rows == [[topic, "0", "0", "1234"], [topic, "0", "1", "1234"]]
+        with client.consumer(topic, until="end", value_format="str") as records:
+            first = next(records)
+        assert (first.key, first.value) == ("7", "a")
+        assert first.headers == (("x", b"1"), ("y", b""))
+
+    def test_lines_of_stdin_are_written_as_they_are(
+        self, headwater: Run, client: Client, topic: str
+    ) -> None:
+        headwater("topic", "produce", topic, stdin=b'{"a": 1}\n\xff\n\nlast')
+        assert self.read(client, topic) == [
+            (None, b'{"a": 1}'),
+            (None, b"\xff"),
+            (None, b""),
+            (None, b"last"),
+        ]
+
+    def test_many_lines_keep_their_order(self, headwater: Run, client: Client, topic: str) -> None:
+        lines = [str(number).encode() for number in range(20_000)]
+        result = headwater("topic", "produce", topic, "--json", stdin=b"\n".join(lines))
+        assert [document["offset"] for document in result.documents] == list(range(20_000))
+        assert [value for _, value in self.read(client, topic)] == lines
+
+    def test_a_key_separator(self, headwater: Run, client: Client, topic: str) -> None:
+        headwater("topic", "produce", topic, "-K", ":", stdin=b"7:a:b\n8:c\n")
+        assert self.read(client, topic) == [("7", b"a:b"), ("8", b"c")]
+        assert headwater("topic", "produce", topic, "-K", ":", stdin=b"none\n").code == 2
+
+    def test_a_tombstone(self, headwater: Run, client: Client, topic: str) -> None:
+        headwater("topic", "produce", topic, "-k", "gone", "--tombstone")
+        assert self.read(client, topic) == [("gone", None)]
+        assert headwater("topic", "produce", topic, "--tombstone").code == 2
+
+    def test_a_mistyped_topic_is_not_created(
+        self, headwater: Run, client: Client, topic: str
+    ) -> None:
+        result = headwater("topic", "produce", f"{topic}s", "x")
+        assert result.code == 3
+        assert f"did you mean {topic!r}?" in result.err
+        assert f"{topic}s" not in client.admin.topics.names()
+
+    def test_a_topic_is_created_when_asked(self, headwater: Run, client: Client) -> None:
+        assert headwater("topic", "produce", "t-created", "x", "--create").code == 0
+        client.admin.topics.delete("t-created")
+
+    def test_a_record_that_is_too_large_fails(
+        self, headwater: Run, new_topic: Callable[..., str]
+    ) -> None:
+        topic = new_topic(**{"max.message.bytes": "200"})
+        result = headwater("topic", "produce", topic, "x" * 1000)
+        assert result.code == 1
+        assert "max.message.bytes" in result.err
