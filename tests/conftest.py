@@ -1,6 +1,6 @@
 """Which broker the scenarios in `conformance/` and `clients/` talk to: ours, or Apache Kafka."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Final
 
@@ -10,15 +10,20 @@ from rigs.apache_kafka import ApacheKafka
 from rigs.headwater_process import HeadwaterProcess
 from rigs.process import Unavailable
 
-RIGS: Final = {"headwater": HeadwaterProcess, "kafka": ApacheKafka}
-
-# Kafka's own names. Housekeeping is made frequent so that its effects can be seen quickly.
-SETTINGS: Final = {
-    "offsets.topic.num.partitions": "4",
-    "log.initial.task.delay.ms": "100",
-    "log.retention.check.interval.ms": "200",
-    "log.segment.delete.delay.ms": "100",
-    "log.cleaner.backoff.ms": "100",
+# Housekeeping is made frequent, so that its effects can be seen quickly.
+RIGS: Final[dict[str, Callable[[], HeadwaterProcess | ApacheKafka]]] = {
+    "headwater": lambda: HeadwaterProcess(
+        {"retention_check_ms": "200", "compaction_check_ms": "100"}
+    ),
+    "kafka": lambda: ApacheKafka(
+        {
+            "offsets.topic.num.partitions": "4",
+            "log.initial.task.delay.ms": "100",
+            "log.retention.check.interval.ms": "200",
+            "log.segment.delete.delay.ms": "100",
+            "log.cleaner.backoff.ms": "100",
+        }
+    ),
 }
 
 
@@ -38,7 +43,7 @@ def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
         return
     with ExitStack() as stack:
         try:
-            process = stack.enter_context(RIGS[broker](SETTINGS))
+            process = stack.enter_context(RIGS[broker]())
         except Unavailable as reason:
             pytest.skip(str(reason))
         yield process.bootstrap

@@ -12,7 +12,7 @@ from rigs.process import BrokerProcess, free_port
 class HeadwaterProcess:
     """`headwater serve` in a temporary directory, on a free port.
 
-    The same face as `ApacheKafka`. `settings` are broker settings by their Kafka name.
+    The same face as `ApacheKafka`. `settings` are those of `headwater serve --print-config`.
     """
 
     def __init__(
@@ -64,7 +64,4 @@ class HeadwaterProcess:
 
 
 def _environment(settings: dict[str, str]) -> dict[str, str]:
-    """`log.retention.ms` is set by HEADWATER_LOG_RETENTION_MS."""
-    return {
-        f"HEADWATER_{name.upper().replace('.', '_')}": value for name, value in settings.items()
-    }
+    return {f"HEADWATER_{name.upper()}": value for name, value in settings.items()}
