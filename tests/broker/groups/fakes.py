@@ -204,12 +204,11 @@ class GroupRig:
             for each in leavers
         ]
         return [
-            ErrorCode(each.error_code)
-            for each in leaving.leave(self.group, identities, self.now)
+            ErrorCode(each.error_code) for each in leaving.leave(self.group, identities, self.now)
         ]
 
     def stable(self, count: int, **fields: Any) -> list[str]:
-        """Make a stable group of so many members; the first leads. Each gets its id as assignment."""
+        """Make a stable group of so many members; the first leads, each is assigned its id."""
         for _ in range(count):
             self.join(**fields)
             for member in self.group.roster:

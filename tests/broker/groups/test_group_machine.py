@@ -1,4 +1,4 @@
-"""Random joins, syncs, heartbeats, leaves, timeouts and disk failures: what must hold whatever happens."""
+"""Random joins, syncs, heartbeats, leaves, timeouts and disk failures: what must always hold."""
 
 from typing import Any
 
@@ -35,9 +35,7 @@ class GroupMachine(RuleBasedStateMachine):
     def new_member_joins(self, metadata: bytes, version: int) -> None:
         self._join("", None, metadata, version)
 
-    @rule(
-        metadata=METADATA, instance=st.sampled_from(INSTANCES), version=st.sampled_from([8, 9])
-    )
+    @rule(metadata=METADATA, instance=st.sampled_from(INSTANCES), version=st.sampled_from([8, 9]))
     def static_member_starts(self, metadata: bytes, instance: str, version: int) -> None:
         self._join("", instance, metadata, version)
 
@@ -97,9 +95,7 @@ class GroupMachine(RuleBasedStateMachine):
         assignments = {
             member.id: f"{generation} {member.id}".encode() for member in self.rig.group.roster
         }
-        answer = self.rig.sync(
-            member_id, assignments, generation=generation, instance_id=instance
-        )
+        answer = self.rig.sync(member_id, assignments, generation=generation, instance_id=instance)
         self.answers.append(answer)
         self.syncs.append((answer, member_id, generation))
 
@@ -184,7 +180,5 @@ class GroupMachine(RuleBasedStateMachine):
         assert self.rig.group.roster.pending == {}
 
 
-GroupMachine.TestCase.settings = settings(
-    max_examples=150, stateful_step_count=40, deadline=None
-)
+GroupMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
 TestGroupMachine: Any = GroupMachine.TestCase

@@ -1,5 +1,6 @@
 """The records of `__consumer_offsets`: Kafka's bytes, read back unchanged."""
 
+import contextlib
 import struct
 
 import pytest
@@ -148,11 +149,9 @@ def test_records_of_another_coordinator_are_passed_over():
 
 
 @given(st.binary(max_size=40), st.none() | st.binary(max_size=40))
-def test_damage_is_reported_as_damage(key: bytes, value: bytes | None):
-    try:
+def test_damage_is_reported_as_damage_and_nothing_else(key: bytes, value: bytes | None):
+    with contextlib.suppress(Corruption):
         decode_record(key, value)
-    except Corruption as error:
-        assert error.what
 
 
 def test_unknown_version_of_a_value_is_damage():

@@ -60,15 +60,12 @@ class Ledger:
             while self._queue:
                 batch, self._queue = self._queue, []
                 error = await self._append([each for records, _ in batch for each in records])
-                for _, settled in batch:
-                    settled(error)
-                batch = []
+                _settle(batch, error)
         finally:
             self._writer = None
-            # Only if the journal broke its contract: nobody is left waiting for it.
-            for _, settled in batch + self._queue:
-                settled(Unavailable("the journal of the group coordinator has stopped"))
-            self._queue = []
+            # Something is left only if the journal broke its contract; nobody waits for it then.
+            left, self._queue = batch + self._queue, []
+            _settle(left, Unavailable("the journal of the group coordinator has stopped"))
 
     async def _append(self, records: Sequence[Record]) -> HeadwaterError | None:
         try:
@@ -77,6 +74,12 @@ class Ledger:
         except HeadwaterError as error:
             return error
         return None
+
+
+def _settle(writes: list[tuple[Sequence[Record], Settled]], error: HeadwaterError | None) -> None:
+    while writes:
+        _, settled = writes.pop(0)
+        settled(error)
 
 
 def code_after(error: HeadwaterError | None) -> ErrorCode:

@@ -38,12 +38,12 @@ class OffsetTable:
 
     def begin(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
         """Note offsets that are being written."""
-        self._unsettled.setdefault(group_id, Counter()).update(partitions)
+        self._unsettled.setdefault(group_id, Counter()).update(iter(partitions))
 
     def settle(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
         """Note that a write begun before has ended, well or not."""
         left = self._unsettled[group_id]
-        left.subtract(partitions)
+        left.subtract(iter(partitions))
         self._unsettled[group_id] = +left
         if not self._unsettled[group_id]:
             del self._unsettled[group_id]

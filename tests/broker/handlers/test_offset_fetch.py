@@ -1,0 +1,117 @@
+import asyncio
+
+import pytest
+
+from broker.groups.fake_broker import TOPIC_IDS, UNKNOWN_ID, FakeBroker
+from headwater.broker.groups.committing import Committer
+from headwater.broker.groups.records import CommittedOffset, TopicPartition
+from headwater.broker.handlers.offset_fetch import offset_fetch
+from headwater.wire.error_codes import ErrorCode
+from headwater.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+)
+
+COMMITTED = {
+    TopicPartition("t", 0): CommittedOffset(5, leader_epoch=2, metadata="ünïcödé"),
+    TopicPartition("t", 2): CommittedOffset(7),
+    TopicPartition("u", 0): CommittedOffset(9),
+}
+Found = dict[tuple[str | bytes, int], tuple[int, str]]
+
+
+async def broker_with_offsets() -> FakeBroker:
+    broker = FakeBroker()
+    await broker.groups.offsets.commit(Committer("g"), COMMITTED)
+    return broker
+
+
+@pytest.mark.parametrize("version", range(1, 8))
+def test_one_group_in_old_versions(version: int):
+    async def scenario() -> None:
+        broker = await broker_with_offsets()
+        request = OffsetFetchRequest(
+            group_id="g",
+            topics=[OffsetFetchRequestTopic(name="t", partition_indexes=[0, 1])],
+            require_stable=True,
+        )
+        response = await broker.call(offset_fetch, request, version)
+        (topic,) = response.topics
+        first, second = topic.partitions
+        assert (first.committed_offset, first.metadata, first.error_code) == (5, "ünïcödé", 0)
+        assert first.committed_leader_epoch == (2 if version >= 5 else -1)
+        assert (second.committed_offset, second.metadata, second.error_code) == (-1, "", 0)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("version", [2, 7])
+def test_null_asks_for_everything_in_old_versions(version: int):
+    async def scenario() -> None:
+        broker = await broker_with_offsets()
+        request = OffsetFetchRequest(group_id="g", topics=None)
+        response = await broker.call(offset_fetch, request, version)
+        assert {
+            (topic.name, each.partition_index): each.committed_offset
+            for topic in response.topics
+            for each in topic.partitions
+        } == {("t", 0): 5, ("t", 2): 7, ("u", 0): 9}
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("version", [8, 9, 10])
+def test_many_groups_in_new_versions(version: int):
+    async def scenario() -> None:
+        broker = await broker_with_offsets()
+        asked = OffsetFetchRequestTopics(
+            name="t", topic_id=TOPIC_IDS["t"], partition_indexes=[0, 1]
+        )
+        request = OffsetFetchRequest(
+            groups=[
+                OffsetFetchRequestGroup(group_id="unknown", topics=[asked]),
+                OffsetFetchRequestGroup(group_id="g", topics=[asked]),
+                OffsetFetchRequestGroup(group_id="g", topics=None),
+                OffsetFetchRequestGroup(group_id="unknown", topics=None),
+            ]
+        )
+        response = await broker.call(offset_fetch, request, version)
+        offsets = [
+            [each.committed_offset for topic in group.topics for each in topic.partitions]
+            for group in response.groups
+        ]
+        assert offsets == [[-1, -1], [5, -1], [5, 7, 9], []]
+        assert {group.error_code for group in response.groups} == {ErrorCode.NONE}
+        topic = response.groups[2].topics[0]
+        if version >= 10:
+            assert topic.topic_id == TOPIC_IDS["t"]
+        else:
+            assert topic.name == "t"
+
+    asyncio.run(scenario())
+
+
+def test_unknown_topic_id():
+    async def scenario() -> None:
+        broker = await broker_with_offsets()
+        asked = OffsetFetchRequestTopics(topic_id=UNKNOWN_ID, partition_indexes=[0])
+        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=[asked])])
+        (topic,) = (await broker.call(offset_fetch, request, 10)).groups[0].topics
+        assert topic.topic_id == UNKNOWN_ID
+        (found,) = topic.partitions
+        assert (found.committed_offset, found.error_code) == (-1, ErrorCode.UNKNOWN_TOPIC_ID)
+
+    asyncio.run(scenario())
+
+
+def test_topic_that_is_gone_cannot_be_named_by_id():
+    async def scenario() -> None:
+        broker = await broker_with_offsets()
+        del broker.topics.ids["t"]
+        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=None)])
+        (group,) = (await broker.call(offset_fetch, request, 10)).groups
+        assert [topic.topic_id for topic in group.topics] == [TOPIC_IDS["u"]]
+
+    asyncio.run(scenario())
