@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from headwater.broker.context import RequestContext
 from headwater.broker.groups.records import CommittedOffset, TopicPartition
+from headwater.broker.groups.topic_lookup import TopicLookup
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
@@ -67,13 +67,18 @@ def _fetch_group(
     group: OffsetFetchRequestGroup, context: RequestContext
 ) -> OffsetFetchResponseGroup:
     offsets = context.broker.groups.offsets.of(group.group_id)
-    by_id = context.version >= 10
+    topics = context.broker.topics
     if group.topics is None:
-        asked = [_with_id(each, context) if by_id else each for each in _all_of(offsets)]
-        # A topic that is gone has no id, and without one it cannot be named in version 10.
-        asked = [each for each in asked if not by_id or each.topic_id != ZERO_UUID]
+        asked = _all_of(offsets)
+        if context.version >= 10:
+            asked = _with_ids(asked, topics)
+    elif context.version >= 10:
+        asked = [
+            AskedTopic(topics.topic_name_of(each.topic_id), each.topic_id, each.partition_indexes)
+            for each in group.topics
+        ]
     else:
-        asked = [_asked(each, context, by_id=by_id) for each in group.topics]
+        asked = [AskedTopic(each.name, ZERO_UUID, each.partition_indexes) for each in group.topics]
     return OffsetFetchResponseGroup(
         group_id=group.group_id,
         topics=[
@@ -105,13 +110,10 @@ def _all_of(offsets: Mapping[TopicPartition, CommittedOffset]) -> list[AskedTopi
     return [AskedTopic(name, ZERO_UUID, indexes) for name, indexes in partitions.items()]
 
 
-def _with_id(topic: AskedTopic, context: RequestContext) -> AskedTopic:
-    return topic._replace(topic_id=context.broker.topics.topic_id_of(topic.name))
-
-
-def _asked(topic: OffsetFetchRequestTopics, context: RequestContext, *, by_id: bool) -> AskedTopic:
-    name = context.broker.topics.topic_name_of(topic.topic_id) if by_id else topic.name
-    return AskedTopic(name, topic.topic_id, topic.partition_indexes)
+def _with_ids(asked: Iterable[AskedTopic], topics: TopicLookup) -> list[AskedTopic]:
+    """Name topics by id; one that is gone has none, so version 10 cannot speak of it."""
+    found = [each._replace(topic_id=topics.topic_id_of(each.name or "")) for each in asked]
+    return [each for each in found if each.topic_id != ZERO_UUID]
 
 
 def _look_up(
