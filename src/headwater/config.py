@@ -43,6 +43,7 @@ class BrokerSettings:
     fetch_memory_bytes: int = setting(
         64 * MiB, "memory for answers that readers have not taken yet"
     )
+    flush_ms: int = setting(100, "acks=0 and acks=1 are synced within; flush.ms may ask for less")
     retention_check_ms: int = setting(300_000, "how often old segments are looked for")
     compaction_check_ms: int = setting(15_000, "how often compacted topics are looked at")
     producer_expiration_ms: int = setting(

@@ -80,6 +80,10 @@ class InvalidRecords(InvalidRecord):
         """Positions of the offenders in the batch."""
 
 
+class InvalidTransaction(Conflict):
+    """The batch belongs to a transaction that is not open here."""
+
+
 class UnsupportedCodec(InvalidRequest):
     """A compression codec that this version of the request does not know."""
 

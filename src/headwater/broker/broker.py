@@ -64,7 +64,7 @@ class Broker:
         self.directory = Path(settings.data).absolute()
         self.traffic = Traffic(settings.fetch_memory_bytes)
         self.fetch_sessions = FetchSessions()
-        self.committer = Committer()
+        self.committer = Committer(settings.flush_ms)
         self.disk = disk
         self._data = DataDirectory(disk, self.directory)
         self._threads = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="read")

@@ -19,7 +19,8 @@ SYNC_THREADS = 4
 class Committer:
     """Makes appended batches durable, in rounds."""
 
-    def __init__(self) -> None:
+    def __init__(self, flush_ms: int) -> None:
+        self._flush_ms = flush_ms
         self._pool = ThreadPoolExecutor(SYNC_THREADS, thread_name_prefix="sync")
         self._urgent: dict[Partition, asyncio.Future[None]] = {}
         self._relaxed: dict[Partition, asyncio.TimerHandle] = {}
@@ -66,7 +67,7 @@ class Committer:
         if partition.has_waiting_readers or partition.log.settings.flush_messages == 1:
             _ignore_outcome(self.commit(partition))
         elif partition not in self._urgent and partition not in self._relaxed:
-            delay_s = min(partition.log.settings.flush_ms, 60_000) / 1000
+            delay_s = min(partition.log.settings.flush_ms, self._flush_ms) / 1000
             loop = asyncio.get_running_loop()
             self._relaxed[partition] = loop.call_later(delay_s, self._now_due, partition)
 

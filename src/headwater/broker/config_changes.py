@@ -45,6 +45,8 @@ async def apply_changes(
     topic = context.broker.topics.get(name)
     if topic is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
+    if any(each.value is None and each.operation != DELETE for each in changes):
+        return ErrorCode.INVALID_REQUEST, "Null value not supported for topic configs"
     if len({each.name for each in changes}) < len(changes):
         return ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys"
     try:

@@ -6,6 +6,7 @@ from typing import Final
 
 from headwater.broker.topic_configs import BOOLEAN, INT, LONG, STRING, TOPIC_CONFIGS
 from headwater.config import BrokerSettings
+from headwater.log.settings import HOUR_MS, WEEK_MS
 
 TOPIC_RESOURCE: Final = 2
 BROKER_RESOURCE: Final = 4
@@ -24,6 +25,7 @@ class ConfigEntry:
     kind: int
     is_read_only: bool = False
     synonyms: tuple[tuple[str, str, int], ...] = ()
+    meaning: str = ""
 
 
 def topic_config_entries(
@@ -39,7 +41,11 @@ def topic_config_entries(
             layers.append((config.broker_name or name, defaults[name], STATIC_BROKER_CONFIG))
         layers.append((config.broker_name or name, config.default, DEFAULT_CONFIG))
         _, value, source = layers[0]
-        entries.append(ConfigEntry(name, value, source, config.kind, synonyms=tuple(layers)))
+        entries.append(
+            ConfigEntry(
+                name, value, source, config.kind, synonyms=tuple(layers), meaning=config.meaning
+            )
+        )
     return entries
 
 
@@ -59,6 +65,7 @@ def broker_config_entries(
         ("group.min.session.timeout.ms", str(settings.group_min_session_timeout_ms), INT),
         ("listeners", f"PLAINTEXT://{settings.listen}", STRING),
         ("log.dirs", data, STRING),
+        ("log.retention.hours", str(WEEK_MS // HOUR_MS), INT),
         ("log.retention.check.interval.ms", str(settings.retention_check_ms), LONG),
         ("max.connections", str(settings.max_connections), INT),
         ("node.id", str(node_id), INT),
@@ -93,5 +100,10 @@ def _own(settings: BrokerSettings) -> Iterable[ConfigEntry]:
         is_default = each.name != "topic_defaults" and value == each.default
         source = DEFAULT_CONFIG if is_default else STATIC_BROKER_CONFIG
         yield ConfigEntry(
-            f"headwater.{each.name.replace('_', '.')}", str(value), source, STRING, True
+            f"headwater.{each.name.replace('_', '.')}",
+            str(value),
+            source,
+            STRING,
+            is_read_only=True,
+            meaning=each.metadata["meaning"],
         )

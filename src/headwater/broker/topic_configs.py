@@ -45,6 +45,7 @@ class TopicConfig:
     is_valid: Check = anything
     broker_name: str = ""
     """The broker-wide config that gives the default on Apache Kafka."""
+    meaning: str = ""
 
 
 _BOOL = one_of("true", "false")
@@ -52,61 +53,215 @@ CODECS: Final = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 
 TOPIC_CONFIGS: Final[dict[str, TopicConfig]] = {
     "cleanup.policy": TopicConfig(
-        LIST, "delete", some_of("delete", "compact"), "log.cleanup.policy"
+        LIST,
+        "delete",
+        some_of("delete", "compact"),
+        "log.cleanup.policy",
+        meaning="What happens to old records: delete them by age and size, compact them by key, or both.",
     ),
-    "compression.gzip.level": TopicConfig(INT, "-1", at_least(-1, 9), "compression.gzip.level"),
-    "compression.lz4.level": TopicConfig(INT, "9", at_least(1, 17), "compression.lz4.level"),
-    "compression.type": TopicConfig(STRING, "producer", one_of(*CODECS), "compression.type"),
+    "compression.gzip.level": TopicConfig(
+        INT,
+        "-1",
+        at_least(-1, 9),
+        "compression.gzip.level",
+        meaning="Accepted for Kafka's sake; batches keep the codec they were sent with.",
+    ),
+    "compression.lz4.level": TopicConfig(
+        INT,
+        "9",
+        at_least(1, 17),
+        "compression.lz4.level",
+        meaning="Accepted for Kafka's sake; batches keep the codec they were sent with.",
+    ),
+    "compression.type": TopicConfig(
+        STRING,
+        "producer",
+        one_of(*CODECS),
+        "compression.type",
+        meaning="Batches keep the codec they were sent with.",
+    ),
     "compression.zstd.level": TopicConfig(
-        INT, "3", at_least(-131072, 22), "compression.zstd.level"
+        INT,
+        "3",
+        at_least(-131072, 22),
+        "compression.zstd.level",
+        meaning="Accepted for Kafka's sake; batches keep the codec they were sent with.",
     ),
     "delete.retention.ms": TopicConfig(
-        LONG, str(DAY_MS), at_least(0), "log.cleaner.delete.retention.ms"
+        LONG,
+        str(DAY_MS),
+        at_least(0),
+        "log.cleaner.delete.retention.ms",
+        meaning="How long a tombstone of a compacted topic stays after compaction first saw it.",
     ),
-    "file.delete.delay.ms": TopicConfig(LONG, "60000", at_least(0), "log.segment.delete.delay.ms"),
-    "flush.messages": TopicConfig(LONG, str(LONG_MAX), at_least(1), "log.flush.interval.messages"),
-    "flush.ms": TopicConfig(LONG, "100", at_least(0), "log.flush.interval.ms"),
-    "follower.replication.throttled.replicas": TopicConfig(LIST, ""),
-    "index.interval.bytes": TopicConfig(INT, "4096", at_least(0), "log.index.interval.bytes"),
-    "leader.replication.throttled.replicas": TopicConfig(LIST, ""),
-    "local.retention.bytes": TopicConfig(LONG, "-2", at_least(-2), "log.local.retention.bytes"),
-    "local.retention.ms": TopicConfig(LONG, "-2", at_least(-2), "log.local.retention.ms"),
+    "file.delete.delay.ms": TopicConfig(
+        LONG,
+        "60000",
+        at_least(0),
+        "log.segment.delete.delay.ms",
+        meaning="Accepted for Kafka's sake; files of deleted segments are removed at once.",
+    ),
+    "flush.messages": TopicConfig(
+        LONG,
+        str(LONG_MAX),
+        at_least(1),
+        "log.flush.interval.messages",
+        meaning="With 1, batches of acks=0 and acks=1 are synced at once.",
+    ),
+    "flush.ms": TopicConfig(
+        LONG,
+        str(LONG_MAX),
+        at_least(0),
+        "log.flush.interval.ms",
+        meaning="Batches of acks=0 and acks=1 are synced within this time; acks=all is always synced first.",
+    ),
+    "follower.replication.throttled.replicas": TopicConfig(
+        LIST, "", meaning="Accepted for Kafka's sake; one broker does not replicate."
+    ),
+    "index.interval.bytes": TopicConfig(
+        INT,
+        "4096",
+        at_least(0),
+        "log.index.interval.bytes",
+        meaning="Accepted for Kafka's sake; one index entry per 4096 bytes.",
+    ),
+    "leader.replication.throttled.replicas": TopicConfig(
+        LIST, "", meaning="Accepted for Kafka's sake; one broker does not replicate."
+    ),
+    "local.retention.bytes": TopicConfig(
+        LONG,
+        "-2",
+        at_least(-2),
+        "log.local.retention.bytes",
+        meaning="Accepted for Kafka's sake; there is no remote storage.",
+    ),
+    "local.retention.ms": TopicConfig(
+        LONG,
+        "-2",
+        at_least(-2),
+        "log.local.retention.ms",
+        meaning="Accepted for Kafka's sake; there is no remote storage.",
+    ),
     "max.compaction.lag.ms": TopicConfig(
-        LONG, str(LONG_MAX), at_least(1), "log.cleaner.max.compaction.lag.ms"
+        LONG,
+        str(LONG_MAX),
+        at_least(1),
+        "log.cleaner.max.compaction.lag.ms",
+        meaning="A record is compacted no later than this after it was written.",
     ),
-    "max.message.bytes": TopicConfig(INT, "1048588", at_least(0, INT_MAX), "message.max.bytes"),
+    "max.message.bytes": TopicConfig(
+        INT,
+        "1048588",
+        at_least(0, INT_MAX),
+        "message.max.bytes",
+        meaning="Largest batch that is accepted, in bytes.",
+    ),
     "message.timestamp.after.max.ms": TopicConfig(
-        LONG, str(HOUR_MS), at_least(0), "log.message.timestamp.after.max.ms"
+        LONG,
+        str(HOUR_MS),
+        at_least(0),
+        "log.message.timestamp.after.max.ms",
+        meaning="How far a record's time may lie ahead of the broker's clock.",
     ),
     "message.timestamp.before.max.ms": TopicConfig(
-        LONG, str(LONG_MAX), at_least(0), "log.message.timestamp.before.max.ms"
+        LONG,
+        str(LONG_MAX),
+        at_least(0),
+        "log.message.timestamp.before.max.ms",
+        meaning="How far a record's time may lie behind the broker's clock.",
     ),
     "message.timestamp.type": TopicConfig(
-        STRING, "CreateTime", one_of("CreateTime", "LogAppendTime"), "log.message.timestamp.type"
+        STRING,
+        "CreateTime",
+        one_of("CreateTime", "LogAppendTime"),
+        "log.message.timestamp.type",
+        meaning="Whether a record keeps its producer's time or gets the broker's.",
     ),
     "min.cleanable.dirty.ratio": TopicConfig(
-        DOUBLE, "0.5", at_least(0, 1), "log.cleaner.min.cleanable.ratio"
+        DOUBLE,
+        "0.5",
+        at_least(0, 1),
+        "log.cleaner.min.cleanable.ratio",
+        meaning="The share of not yet compacted bytes at which compaction starts.",
     ),
     "min.compaction.lag.ms": TopicConfig(
-        LONG, "0", at_least(0), "log.cleaner.min.compaction.lag.ms"
+        LONG,
+        "0",
+        at_least(0),
+        "log.cleaner.min.compaction.lag.ms",
+        meaning="A record stays untouched by compaction for at least this time.",
     ),
-    "min.insync.replicas": TopicConfig(INT, "1", at_least(1, INT_MAX), "min.insync.replicas"),
-    "preallocate": TopicConfig(BOOLEAN, "false", _BOOL, "log.preallocate"),
-    "remote.log.copy.disable": TopicConfig(BOOLEAN, "false", _BOOL),
-    "remote.log.delete.on.disable": TopicConfig(BOOLEAN, "false", _BOOL),
-    "remote.storage.enable": TopicConfig(BOOLEAN, "false", _BOOL),
-    "retention.bytes": TopicConfig(LONG, "-1", at_least(-1), "log.retention.bytes"),
-    "retention.ms": TopicConfig(LONG, str(WEEK_MS), at_least(-1), "log.retention.ms"),
+    "min.insync.replicas": TopicConfig(
+        INT,
+        "1",
+        at_least(1, INT_MAX),
+        "min.insync.replicas",
+        meaning="Accepted for Kafka's sake; the only replica is always in sync.",
+    ),
+    "preallocate": TopicConfig(
+        BOOLEAN,
+        "false",
+        _BOOL,
+        "log.preallocate",
+        meaning="Accepted for Kafka's sake; segments grow as they are written.",
+    ),
+    "remote.log.copy.disable": TopicConfig(
+        BOOLEAN, "false", _BOOL, meaning="Accepted for Kafka's sake; there is no remote storage."
+    ),
+    "remote.log.delete.on.disable": TopicConfig(
+        BOOLEAN, "false", _BOOL, meaning="Accepted for Kafka's sake; there is no remote storage."
+    ),
+    "remote.storage.enable": TopicConfig(
+        BOOLEAN, "false", _BOOL, meaning="Accepted for Kafka's sake; there is no remote storage."
+    ),
+    "retention.bytes": TopicConfig(
+        LONG,
+        "-1",
+        at_least(-1),
+        "log.retention.bytes",
+        meaning="Oldest segments are deleted beyond this size per partition; -1: no limit.",
+    ),
+    "retention.ms": TopicConfig(
+        LONG,
+        str(WEEK_MS),
+        at_least(-1),
+        "log.retention.ms",
+        meaning="Segments whose newest record is older are deleted; -1: no limit.",
+    ),
     "segment.bytes": TopicConfig(
-        INT, str(1 << 30), at_least(1024 * 1024, INT_MAX), "log.segment.bytes"
+        INT,
+        str(1 << 30),
+        at_least(1024 * 1024, INT_MAX),
+        "log.segment.bytes",
+        meaning="Size at which a new segment is begun.",
     ),
     "segment.index.bytes": TopicConfig(
-        INT, "10485760", at_least(4, INT_MAX), "log.index.size.max.bytes"
+        INT,
+        "10485760",
+        at_least(4, INT_MAX),
+        "log.index.size.max.bytes",
+        meaning="Accepted for Kafka's sake; indexes are as large as they need to be.",
     ),
-    "segment.jitter.ms": TopicConfig(LONG, "0", at_least(0), "log.roll.jitter.ms"),
-    "segment.ms": TopicConfig(LONG, str(WEEK_MS), at_least(1), "log.roll.ms"),
+    "segment.jitter.ms": TopicConfig(
+        LONG,
+        "0",
+        at_least(0),
+        "log.roll.jitter.ms",
+        meaning="Accepted for Kafka's sake; segments are rolled without jitter.",
+    ),
+    "segment.ms": TopicConfig(
+        LONG,
+        str(WEEK_MS),
+        at_least(1),
+        "log.roll.ms",
+        meaning="Age at which a new segment is begun.",
+    ),
     "unclean.leader.election.enable": TopicConfig(
-        BOOLEAN, "false", _BOOL, "unclean.leader.election.enable"
+        BOOLEAN,
+        "false",
+        _BOOL,
+        "unclean.leader.election.enable",
+        meaning="Accepted for Kafka's sake; the only replica leads.",
     ),
 }
 

@@ -9,6 +9,7 @@ from headwater.errors import (
     InvalidRecord,
     InvalidRecords,
     InvalidTimestamp,
+    InvalidTransaction,
     RecordTooLarge,
 )
 from headwater.log.settings import LONG_MAX, LogSettings
@@ -58,14 +59,14 @@ def admit(records: memoryview, settings: LogSettings, now_ms: int) -> Admitted:
 
 def _framed(records: memoryview) -> BatchHeader:
     if len(records) < HEADER_SIZE:
-        raise Corruption("a batch is shorter than its header")
+        raise InvalidRecord("a batch is shorter than its header")
     header = read_header(records)
     if header.magic != MAGIC:
         raise InvalidRecord(
             f"record format {header.magic} is not supported", hint="use a client of 2017 or later"
         )
     if header.length < MINIMUM_LENGTH or header.size > len(records):
-        raise Corruption("a batch is shorter than it says")
+        raise InvalidRecord("a batch is shorter than it says")
     if header.size < len(records):
         raise InvalidRecord("a produce request carries one batch per partition")
     return header
@@ -76,6 +77,8 @@ def _check_shape(header: BatchHeader) -> None:
         raise InvalidRecord(
             f"a batch of {header.record_count} records ends at delta {header.last_offset_delta}"
         )
+    if header.is_transactional:
+        raise InvalidTransaction("a transactional batch outside of a transaction is refused")
     if header.is_control:
         raise InvalidRecord("clients may not write control batches")
     if header.codec > 4:

@@ -12,7 +12,7 @@ WEEK_MS: Final = 7 * DAY_MS
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """Defaults are Apache Kafka's, but for `flush_ms`: one node has no replica to fall back on."""
+    """Defaults are Apache Kafka's."""
 
     segment_bytes: int = 1 << 30
     segment_ms: int = WEEK_MS
@@ -28,5 +28,5 @@ class LogSettings:
     uses_append_time: bool = False
     timestamp_before_max_ms: int = LONG_MAX
     timestamp_after_max_ms: int = HOUR_MS
-    flush_ms: int = 100
+    flush_ms: int = LONG_MAX
     flush_messages: int = LONG_MAX

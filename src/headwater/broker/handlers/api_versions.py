@@ -1,8 +1,12 @@
 """ApiVersions: what this broker speaks, taken from the dispatch table."""
 
+import re
+
 from headwater.broker.context import RequestContext
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+
+_SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 PRODUCE_KEY = 0
 ADVERTISED_PRODUCE_MINIMUM = 0
@@ -10,7 +14,8 @@ ADVERTISED_PRODUCE_MINIMUM = 0
 
 
 def api_versions(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
-    if context.version >= 3 and not (_is_name(request.client_software_name)):
+    names = (request.client_software_name, request.client_software_version)
+    if context.version >= 3 and not all(_SOFTWARE_NAME.fullmatch(each) for each in names):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     return ApiVersionsResponse(
         api_keys=supported(context),
@@ -36,7 +41,3 @@ def supported(context: RequestContext) -> list[ApiVersion]:
         )
         for key, versions in sorted(context.broker.api_versions.items())
     ]
-
-
-def _is_name(name: str) -> bool:
-    return bool(name) and name[0].isalnum() and name[-1].isalnum()

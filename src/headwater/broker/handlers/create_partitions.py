@@ -17,7 +17,7 @@ async def create_partitions(
 ) -> CreatePartitionsResponse:
     names = [each.name for each in request.topics]
     results = []
-    for each in request.topics:
+    for each in {each.name: each for each in request.topics}.values():
         error, message = _check(each, context)
         if names.count(each.name) > 1:
             error, message = ErrorCode.INVALID_REQUEST, "Duplicate topic name."

@@ -1,6 +1,7 @@
 """DescribeCluster: a cluster of one."""
 
 from headwater.broker.context import RequestContext
+from headwater.broker.operations import ALL_ON_CLUSTER, allowed
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -30,4 +31,7 @@ def describe_cluster(
         cluster_id=broker.cluster_id,
         controller_id=node.node_id,
         brokers=[DescribeClusterBroker(broker_id=node.node_id, host=node.host, port=node.port)],
+        cluster_authorized_operations=allowed(
+            ALL_ON_CLUSTER, is_requested=request.include_cluster_authorized_operations
+        ),
     )

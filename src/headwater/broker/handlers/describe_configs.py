@@ -25,15 +25,12 @@ def describe_configs(
     request: DescribeConfigsRequest, context: RequestContext
 ) -> DescribeConfigsResponse:
     return DescribeConfigsResponse(
-        results=[
-            _describe(each, context, with_synonyms=request.include_synonyms)
-            for each in request.resources
-        ]
+        results=[_describe(each, request, context) for each in request.resources]
     )
 
 
 def _describe(
-    asked: DescribeConfigsResource, context: RequestContext, *, with_synonyms: bool
+    asked: DescribeConfigsResource, request: DescribeConfigsRequest, context: RequestContext
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(
         resource_type=asked.resource_type, resource_name=asked.resource_name
@@ -41,9 +38,7 @@ def _describe(
     entries = _entries(asked, context, result)
     wanted = asked.configuration_keys
     result.configs = [
-        _entry(each, with_synonyms=with_synonyms)
-        for each in entries
-        if wanted is None or each.name in wanted
+        _entry(each, request) for each in entries if not wanted or each.name in wanted
     ]
     return result
 
@@ -84,7 +79,7 @@ def _entries(
     return []
 
 
-def _entry(entry: ConfigEntry, *, with_synonyms: bool) -> DescribeConfigsResourceResult:
+def _entry(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
     return DescribeConfigsResourceResult(
         name=entry.name,
         value=entry.value,
@@ -95,6 +90,7 @@ def _entry(entry: ConfigEntry, *, with_synonyms: bool) -> DescribeConfigsResourc
             DescribeConfigsSynonym(name=name, value=value, source=source)
             for name, value, source in entry.synonyms
         ]
-        if with_synonyms
+        if request.include_synonyms
         else [],
+        documentation=entry.meaning if request.include_documentation else None,
     )

@@ -5,19 +5,12 @@ from headwater.errors import HeadwaterError
 from headwater.wire.error_codes import ErrorCode, code_of
 from headwater.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-LARGEST_EPOCH = 2**15 - 1
-
 
 async def init_producer_id(
     request: InitProducerIdRequest, context: RequestContext
 ) -> InitProducerIdResponse:
     if request.transactional_id is not None:
         return InitProducerIdResponse(error_code=_transactional_error(request, context))
-    knows_its_id = request.producer_id >= 0 and 0 <= request.producer_epoch < LARGEST_EPOCH
-    if knows_its_id:
-        return InitProducerIdResponse(
-            producer_id=request.producer_id, producer_epoch=request.producer_epoch + 1
-        )
     try:
         return InitProducerIdResponse(producer_id=await context.broker.producer_ids.allocate())
     except HeadwaterError as error:

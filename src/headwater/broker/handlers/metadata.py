@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from headwater.broker.context import RequestContext
+from headwater.broker.operations import ALL_ON_CLUSTER, ALL_ON_TOPIC, NOT_REQUESTED, allowed
 from headwater.broker.topics import Topic, check_topic_name
 from headwater.errors import Conflict, InvalidRequest
 from headwater.wire.error_codes import ErrorCode
@@ -16,14 +17,14 @@ from headwater.wire.messages.metadata import (
 )
 from headwater.wire.schema import ZERO_UUID
 
-NOT_REQUESTED = -(2**31)
-
 
 async def metadata(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
     broker = context.broker
     may_create = request.allow_auto_topic_creation or context.version < 4
+    may_create = may_create and broker.settings.auto_create_topics
+    operations = allowed(ALL_ON_TOPIC, is_requested=request.include_topic_authorized_operations)
     topics = [
-        await _describe(each, context, may_create=may_create and broker.settings.auto_create_topics)
+        await _describe(each, operations, context, may_create=may_create)
         for each in _asked(request, context)
     ]
     node = broker.node
@@ -32,11 +33,13 @@ async def metadata(request: MetadataRequest, context: RequestContext) -> Metadat
         cluster_id=broker.cluster_id,
         controller_id=node.node_id,
         topics=topics,
-        cluster_authorized_operations=NOT_REQUESTED,
+        cluster_authorized_operations=allowed(
+            ALL_ON_CLUSTER, is_requested=request.include_cluster_authorized_operations
+        ),
     )
 
 
-def describe_topic(topic: Topic, context: RequestContext) -> MetadataResponseTopic:
+def _found(topic: Topic, operations: int, context: RequestContext) -> MetadataResponseTopic:
     node_id = context.broker.node.node_id
     return MetadataResponseTopic(
         name=topic.name,
@@ -53,7 +56,7 @@ def describe_topic(topic: Topic, context: RequestContext) -> MetadataResponseTop
             )
             for each in topic.partitions
         ],
-        topic_authorized_operations=NOT_REQUESTED,
+        topic_authorized_operations=operations,
     )
 
 
@@ -67,19 +70,23 @@ def _asked(
 
 
 async def _describe(
-    asked: MetadataRequestTopic | Topic, context: RequestContext, *, may_create: bool
+    asked: MetadataRequestTopic | Topic,
+    operations: int,
+    context: RequestContext,
+    *,
+    may_create: bool,
 ) -> MetadataResponseTopic:
     if isinstance(asked, Topic):
-        return describe_topic(asked, context)
+        return _found(asked, operations, context)
     topics = context.broker.topics
     if asked.name is None:
         found = topics.by_id(asked.topic_id)
         if found is None:
             return _missing(None, asked.topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
-        return describe_topic(found, context)
+        return _found(found, operations, context)
     found = topics.get(asked.name)
     if found is not None:
-        return describe_topic(found, context)
+        return _found(found, operations, context)
     try:
         check_topic_name(asked.name)
     except InvalidRequest:
@@ -90,7 +97,7 @@ async def _describe(
         created = await topics.create(asked.name, context.broker.settings.num_partitions, {})
     except Conflict:
         created = topics.get(asked.name)  # type: ignore[assignment]
-    return describe_topic(created, context)
+    return _found(created, operations, context)
 
 
 def _missing(name: str | None, topic_id: bytes, error: ErrorCode) -> MetadataResponseTopic:

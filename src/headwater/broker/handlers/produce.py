@@ -10,7 +10,13 @@ from collections.abc import Awaitable
 from headwater.broker.context import RequestContext
 from headwater.broker.partition import Partition
 from headwater.broker.topics import Topic
-from headwater.errors import HeadwaterError, InvalidRecord, InvalidRecords, UnsupportedCodec
+from headwater.errors import (
+    HeadwaterError,
+    InvalidRecord,
+    InvalidRecords,
+    InvalidRequest,
+    UnsupportedCodec,
+)
 from headwater.log.partition import Appended
 from headwater.wire.compression import ZSTD
 from headwater.wire.error_codes import ErrorCode, code_of
@@ -48,9 +54,18 @@ def produce(
         for topic in request.topic_data
     ]
     if request.acks == 0:
+        _hang_up_on_errors(responses)
         return None
     response = ProduceResponse(responses=responses)
     return _when_durable(waiting, response) if waiting else response
+
+
+def _hang_up_on_errors(responses: list[TopicProduceResponse]) -> None:
+    """With acks=0 there is no answer to put an error in: closing the connection is the sign."""
+    for topic in responses:
+        for each in topic.partition_responses:
+            if each.error_code != ErrorCode.NONE:
+                raise InvalidRequest(f"an acks=0 batch was refused with error {each.error_code}")
 
 
 async def _when_durable(waiting: Waiting, response: ProduceResponse) -> ProduceResponse:
@@ -113,7 +128,7 @@ def _append(data: PartitionProduceData, partition: Partition, version: int) -> A
     return partition.log.append(records)
 
 
-def _commit(  # noqa: PLR0913 - the pieces of one answer
+def _commit(
     acks: int,
     partition: Partition,
     appended: Appended,
