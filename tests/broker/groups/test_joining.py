@@ -4,7 +4,9 @@ import pytest
 
 from broker.groups.fakes import GroupRig
 from headwater.broker.groups.group import GroupState
+from headwater.broker.groups.member import protocols_of
 from headwater.wire.error_codes import ErrorCode
+from headwater.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 
 NONE = ErrorCode.NONE
 
@@ -231,11 +233,12 @@ def test_first_member_needs_a_protocol(fields: dict[str, object]):
 
 
 def test_protocol_named_twice_counts_once():
-    rig = GroupRig()
-    rig.join(protocols={"range": b"1"})
-    rig.group.roster.change_protocols(rig.group.roster["m1"], (("range", b"1"),))
+    names = [("range", b"1"), ("sticky", b"2"), ("range", b"3")]
+    request = JoinGroupRequest(
+        protocols=[JoinGroupRequestProtocol(name=name, metadata=each) for name, each in names]
+    )
 
-    assert rig.group.roster.supports((("range", b""),))
+    assert protocols_of(request) == (("range", b"1"), ("sticky", b"2"))
 
 
 def test_full_group_turns_new_members_away():

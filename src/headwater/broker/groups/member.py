@@ -69,5 +69,8 @@ class Member:
 
 
 def protocols_of(request: JoinGroupRequest) -> Protocols:
-    """The protocols a join offers; a name that comes twice counts once."""
-    return tuple({each.name: each.metadata for each in reversed(request.protocols)}.items())[::-1]
+    """The protocols a join offers; a name that comes twice counts once, as it came first."""
+    protocols: dict[str, bytes] = {}
+    for each in request.protocols:
+        protocols.setdefault(each.name, each.metadata)
+    return tuple(protocols.items())
