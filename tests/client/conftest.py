@@ -22,7 +22,9 @@ def new_topic(client: Client) -> Iterator[Callable[..., str]]:
 
     def create(partitions: int = 1, **configs: str) -> str:
         name = f"t-{uuid.uuid4().hex[:10]}"
-        client.admin.topics.create(name, partitions=partitions, replicas=1, configs=configs)
+        # Tests write records with old timestamps, and the broker under test cleans up often.
+        kept = {"retention.ms": "-1", **configs}
+        client.admin.topics.create(name, partitions=partitions, replicas=1, configs=kept)
         made.append(name)
         return name
 

@@ -54,15 +54,15 @@ def test_a_bad_value_of_a_setting_is_refused(client: Client, topic: str) -> None
 
 
 def test_settings_are_set_and_unset(client: Client, topic: str) -> None:
-    def retention() -> tuple[str | None, str]:
+    def flush_ms() -> tuple[str | None, str]:
         configs = {config.name: config for config in client.admin.topics.configs(topic)}
-        return configs["retention.ms"].value, configs["retention.ms"].source
+        return configs["flush.ms"].value, configs["flush.ms"].source
 
-    default = retention()
-    client.admin.topics.alter(topic, set={"retention.ms": "1000"})
-    assert retention() == ("1000", "topic")
-    client.admin.topics.alter(topic, unset=["retention.ms"])
-    assert retention() == default
+    default = flush_ms()
+    client.admin.topics.alter(topic, set={"flush.ms": "1000"})
+    assert flush_ms() == ("1000", "topic")
+    client.admin.topics.alter(topic, unset=["flush.ms"])
+    assert flush_ms() == default
 
 
 def test_partitions_are_added_and_never_taken_away(client: Client, topic: str) -> None:

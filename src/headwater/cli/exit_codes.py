@@ -6,7 +6,6 @@ from headwater.errors import (
     HeadwaterError,
     InvalidRecord,
     InvalidRequest,
-    InvalidTimestamp,
     NotFound,
     OffsetOutOfRange,
     RecordTooLarge,
@@ -32,7 +31,6 @@ _CODES: dict[type[BaseException], int] = {
     OffsetOutOfRange: FAILED,
     RecordTooLarge: FAILED,
     InvalidRecord: FAILED,
-    InvalidTimestamp: FAILED,
     UnreadableValue: FAILED,
 }
 

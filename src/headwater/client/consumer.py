@@ -23,6 +23,7 @@ from headwater.client.record import Record, decode_text
 from headwater.client.value_format import FormatName, value_format
 from headwater.clock import Clock, SystemClock
 from headwater.errors import (
+    Conflict,
     HeadwaterError,
     InvalidRequest,
     OffsetOutOfRange,
@@ -388,9 +389,16 @@ class Consumer:
         try:
             self._kafka.commit(asynchronous=False)
         except KafkaException as error:
-            if error.args[0].code() != KafkaError._NO_OFFSET:  # noqa: SLF001
-                doing = f"store the position of group {self._reading.group!r}"
-                raise error_of(error, doing=doing) from error
+            code = error.args[0].code()
+            if code == KafkaError._NO_OFFSET:  # noqa: SLF001
+                return
+            doing = f"store the position of group {self._reading.group!r}"
+            if code in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION):
+                raise Conflict(
+                    what=f"cannot {doing}: the group has given this member's partitions away",
+                    hint="its last records will be read again, by their new owner",
+                ) from error
+            raise error_of(error, doing=doing) from error
 
 
 def _partition_of(message: Any) -> Partition:

@@ -16,7 +16,6 @@ from headwater.errors import (
     HeadwaterError,
     InvalidRecord,
     InvalidRequest,
-    InvalidTimestamp,
     NotFound,
     NotSupported,
     OffsetOutOfRange,
@@ -41,10 +40,12 @@ def translate(error: KafkaError, *, doing: str) -> HeadwaterError:
     return meaning.kind(what=f"cannot {doing}: {reason}", hint=meaning.hint)
 
 
-def error_of(exception: Exception, *, doing: str) -> HeadwaterError:
-    """Our error for whatever a call into librdkafka raised."""
+def error_of(exception: Exception | KafkaError, *, doing: str) -> HeadwaterError:
+    """Our error for whatever a call into librdkafka raised or returned."""
     if isinstance(exception, HeadwaterError):
         return exception
+    if isinstance(exception, KafkaError):
+        return translate(exception, doing=doing)
     if isinstance(exception, KafkaException) and isinstance(exception.args[0], KafkaError):
         return translate(exception.args[0], doing=doing)
     if isinstance(exception, ValueError | TypeError):
@@ -154,7 +155,7 @@ _MEANINGS: dict[str, _Meaning] = {
     "INVALID_RECORD": _Meaning(
         InvalidRecord, "", "a compacted topic takes only records with a key"
     ),
-    "INVALID_TIMESTAMP": _Meaning(InvalidTimestamp, "", ""),
+    "INVALID_TIMESTAMP": _Meaning(InvalidRecord, "", ""),
     "INVALID_CONFIG": _Meaning(InvalidRequest, "", ""),
     "INVALID_PARTITIONS": _Meaning(InvalidRequest, "", "partitions can only be added"),
     "INVALID_REPLICATION_FACTOR": _Meaning(
