@@ -3,6 +3,7 @@
 Each error says what happened (`what`) and what to do next (`hint`); `str()` is both in one line.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 
@@ -70,14 +71,10 @@ class RecordTooLarge(InvalidRequest):
 class InvalidRecord(InvalidRequest):
     """A batch passes its checksum but breaks a rule of its topic."""
 
-
-class InvalidRecords(InvalidRecord):
-    """Single records of a batch break a rule, so the whole batch is refused."""
-
-    def __init__(self, what: str, indexes: list[int]) -> None:
-        super().__init__(what)
+    def __init__(self, what: str, hint: str = "", *, indexes: Sequence[int] = ()) -> None:
+        super().__init__(what, hint)
         self.indexes = indexes
-        """Positions of the offenders in the batch."""
+        """Positions of the offending records in the batch, where single ones are to blame."""
 
 
 class InvalidTransaction(Conflict):
@@ -88,8 +85,8 @@ class UnsupportedCodec(InvalidRequest):
     """A compression codec that this version of the request does not know."""
 
 
-class InvalidTimestamp(InvalidRequest):
-    """A record's timestamp lies further from the broker's clock than its topic allows."""
+class InvalidTimestamp(InvalidRecord):
+    """A record's time lies further from the broker's clock than its topic allows."""
 
 
 class StorageFailed(Unavailable):

@@ -4,7 +4,7 @@ kio is generated from Apache Kafka's own schemas, so it is the oracle for ours.
 """
 
 import dataclasses
-import datetime
+import datetime as dt
 import importlib
 import io
 import pkgutil
@@ -109,7 +109,7 @@ def random_primitive(kind, rng):
         case "error_code":
             return importlib.import_module("kio.schema.errors").ErrorCode(rng.randrange(80))
         case "timedelta_i32" | "timedelta_i64":
-            return datetime.timedelta(milliseconds=rng.randrange(1 << 31))
+            return dt.timedelta(milliseconds=rng.randrange(1 << 31))
         case "datetime_i64":
-            return datetime.datetime.fromtimestamp(rng.randrange(1 << 31), tz=datetime.UTC)
+            return dt.datetime.fromtimestamp(rng.randrange(1 << 31), tz=dt.UTC)
     raise AssertionError(kind)

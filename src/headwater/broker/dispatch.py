@@ -78,7 +78,7 @@ from headwater.wire.messages.produce import ProduceRequest
 from headwater.wire.messages.sync_group import SyncGroupRequest
 from headwater.wire.schema import Message
 
-Handler = Callable[[Any, RequestContext], Message | None | Awaitable[Message | None]]
+Handler = Callable[[Any, RequestContext], Message | Awaitable[Message | None] | None]
 """Takes a request, returns its response or an awaitable of it; None: nothing is answered (acks=0)."""
 
 

@@ -37,7 +37,7 @@ class Request:
     def name(self) -> str:
         return self.api.name
 
-    def call(self, context: RequestContext) -> Message | None | Awaitable[Message | None]:
+    def call(self, context: RequestContext) -> Message | Awaitable[Message | None] | None:
         if self.message is None:
             return unsupported_version(context)
         return self.api.handler(self.message, context)

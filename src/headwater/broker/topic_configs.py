@@ -113,7 +113,7 @@ TOPIC_CONFIGS: Final[dict[str, TopicConfig]] = {
         str(LONG_MAX),
         at_least(0),
         "log.flush.interval.ms",
-        meaning="Batches of acks=0 and acks=1 are synced within this time; acks=all is always synced first.",
+        meaning="acks=0 and acks=1 are synced within this time; acks=all is synced before it is answered.",
     ),
     "follower.replication.throttled.replicas": TopicConfig(
         LIST, "", meaning="Accepted for Kafka's sake; one broker does not replicate."

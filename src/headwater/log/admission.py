@@ -7,7 +7,6 @@ from crc32c import crc32c
 from headwater.errors import (
     Corruption,
     InvalidRecord,
-    InvalidRecords,
     InvalidTimestamp,
     InvalidTransaction,
     RecordTooLarge,
@@ -21,6 +20,7 @@ from headwater.wire.record_batch import (
     BatchHeader,
     read_header,
     with_append_time,
+    with_create_time,
 )
 from headwater.wire.records import plain_body, scan_records
 
@@ -54,6 +54,8 @@ def admit(records: memoryview, settings: LogSettings, now_ms: int) -> Admitted:
     if settings.uses_append_time:
         return Admitted(with_append_time(header, body, now_ms), body, now_ms)
     _check_times(header, records, settings, now_ms)
+    if header.has_append_time:
+        header = with_create_time(header, body)
     return Admitted(header, body, NO_TIMESTAMP)
 
 
@@ -73,6 +75,8 @@ def _framed(records: memoryview) -> BatchHeader:
 
 
 def _check_shape(header: BatchHeader) -> None:
+    if header.base_offset != 0:
+        raise InvalidRecord("the broker gives offsets: a batch comes with base offset 0")
     if header.record_count <= 0 or header.last_offset_delta != header.record_count - 1:
         raise InvalidRecord(
             f"a batch of {header.record_count} records ends at delta {header.last_offset_delta}"
@@ -91,21 +95,26 @@ def _check_keys(header: BatchHeader, records: memoryview) -> None:
     scanned = scan_records(header, memoryview(plain_body(header, records)))
     keyless = [index for index, each in enumerate(scanned) if each.key is None]
     if keyless:
-        raise InvalidRecords("a compacted topic takes no record without a key", keyless)
+        raise InvalidRecord("a compacted topic takes no record without a key", indexes=keyless)
 
 
 def _check_times(
     header: BatchHeader, records: memoryview, settings: LogSettings, now_ms: int
 ) -> None:
-    if header.max_timestamp - now_ms > settings.timestamp_after_max_ms:
-        raise InvalidTimestamp(
-            f"timestamp {header.max_timestamp} lies too far ahead of the broker's clock ({now_ms})"
-        )
-    if settings.timestamp_before_max_ms == LONG_MAX:
+    latest = now_ms + settings.timestamp_after_max_ms
+    has_earliest = settings.timestamp_before_max_ms != LONG_MAX
+    if header.max_timestamp <= latest and not has_earliest:
         return
+    earliest = now_ms - settings.timestamp_before_max_ms if has_earliest else NO_TIMESTAMP
     scanned = scan_records(header, memoryview(plain_body(header, records)))
-    oldest = header.base_timestamp + min(each.timestamp_delta for each in scanned)
-    if oldest >= 0 and now_ms - oldest > settings.timestamp_before_max_ms:
+    times = [header.base_timestamp + each.timestamp_delta for each in scanned]
+    wrong = [
+        index
+        for index, each in enumerate(times)
+        if each != NO_TIMESTAMP and not earliest <= each <= latest
+    ]
+    if wrong:
         raise InvalidTimestamp(
-            f"timestamp {oldest} lies too far behind the broker's clock ({now_ms})"
+            f"timestamp {times[wrong[0]]} lies too far from the broker's clock ({now_ms})",
+            indexes=wrong,
         )

@@ -150,7 +150,7 @@ class LocalDisk:
 
     def names(self, directory: Path) -> list[str]:
         try:
-            return sorted(os.listdir(directory))
+            return sorted(each.name for each in os.scandir(directory))
         except FileNotFoundError:
             return []
 

@@ -232,7 +232,7 @@ class _DecoderSource(_Source):
             unpack = self.bind(struct.unpack_from, "unpack")
             self.write(f"checked(n * {size}, b, p)", depth)
             repeat = (
-                f"[bytes(b[q:q + 16]) for q in range(p, p + n * 16, 16)]"
+                "[bytes(b[q:q + 16]) for q in range(p, p + n * 16, 16)]"
                 if kind == "uuid"
                 else f"list({unpack}(f'>{{n}}{_FORMATS[kind]}', b, p))"
             )

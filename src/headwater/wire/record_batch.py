@@ -156,6 +156,13 @@ def with_append_time(header: BatchHeader, body: memoryview, now_ms: int) -> Batc
     return with_fresh_crc(changed, body)
 
 
+def with_create_time(header: BatchHeader, body: memoryview) -> BatchHeader:
+    """Return the header without a claim to the broker's time, which only the broker may make."""
+    return with_fresh_crc(
+        header._replace(attributes=header.attributes & ~LOG_APPEND_TIME, crc=0), body
+    )
+
+
 def with_fresh_crc(header: BatchHeader, body: bytes | memoryview) -> BatchHeader:
     """Return the header with the checksum of itself and the records that follow it."""
     head = HEADER.pack(*header)

@@ -18,7 +18,7 @@ class Field:
 
     __slots__ = ("default", "kind", "name", "nullable", "since", "tag", "until")
 
-    def __init__(  # noqa: PLR0913 - the columns of Kafka's own schema
+    def __init__(
         self,
         kind: "Kind",
         default: Any,
@@ -47,7 +47,7 @@ Kind = type_of_kind | list[type_of_kind]
 """A primitive by name, a struct by class, or a one-element list of either: an array."""
 
 
-def field(  # noqa: PLR0913 - the columns of Kafka's own schema
+def field(
     kind: Kind,
     *,
     default: Any,

@@ -37,7 +37,7 @@ async def fetch(request: FetchRequest, context: RequestContext) -> FetchResponse
     answers = await _collect(request, session, context)
     if request.max_wait_ms > 0 and not _is_enough(answers, request.min_bytes):
         answers = await _wait(request, session, context)
-    return _respond(answers, session, by_id=by_id)
+    return _respond(answers, session)
 
 
 Answers = dict[tuple[TopicKey, int], PartitionData]
@@ -156,7 +156,7 @@ def _is_enough(answers: Answers, min_bytes: int) -> bool:
     return total >= min_bytes
 
 
-def _respond(answers: Answers, session: Session, *, by_id: bool) -> FetchResponse:
+def _respond(answers: Answers, session: Session) -> FetchResponse:
     topics: dict[TopicKey, list[PartitionData]] = {}
     for (topic, index), answer in answers.items():
         followed = session.partitions[topic, index]

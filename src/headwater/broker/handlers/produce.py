@@ -13,7 +13,6 @@ from headwater.broker.topics import Topic
 from headwater.errors import (
     HeadwaterError,
     InvalidRecord,
-    InvalidRecords,
     InvalidRequest,
     UnsupportedCodec,
 )
@@ -151,7 +150,7 @@ def _refuse(response: PartitionProduceResponse, error: BaseException) -> None:
     response.base_offset = -1
     response.log_append_time_ms = -1
     response.log_start_offset = -1
-    if isinstance(error, InvalidRecords):
+    if isinstance(error, InvalidRecord) and error.indexes:
         response.record_errors = [
             BatchIndexAndErrorMessage(batch_index=each, batch_index_error_message=error.what)
             for each in error.indexes
