@@ -8,6 +8,10 @@ from uuid import uuid4
 
 import pytest
 
+from conformance.batches import decode
+from conformance.calls import fetch
+from conformance.raw import Connection
+
 pytestmark = pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not on PATH")
 
 
@@ -81,18 +85,9 @@ def test_balanced_group(bootstrap: str, new_topic: Callable[[int], str]):
     lines = [str(index) for index in range(30)]
     kcat(bootstrap, "-P", "-t", topic, stdin="\n".join(lines))
 
-    first = kcat(
-        bootstrap,
-        "-q",
-        "-e",
-        "-X",
-        "auto.offset.reset=earliest",
-        "-G",
-        group,
-        topic,
-    )
+    read = kcat(bootstrap, "-q", "-e", "-X", "auto.offset.reset=earliest", "-G", group, topic)
 
-    assert sorted(first.splitlines()) == sorted(lines)
+    assert sorted(read.splitlines()) == sorted(lines)
 
 
 def test_topic_is_created_by_producing(bootstrap: str):
@@ -104,10 +99,6 @@ def test_topic_is_created_by_producing(bootstrap: str):
 
 
 def codec_in_log(bootstrap: str, topic: str) -> str:
-    """kcat says nothing when it falls back to no compression (facts: Produce v0), so look."""
-    from conformance.batches import decode
-    from conformance.calls import fetch
-    from conformance.raw import Connection
-
+    """Look into the log: when kcat falls back to no compression (KAFKA-18659) it says nothing."""
     with Connection(bootstrap) as connection:
         return decode(fetch(connection, topic, 0).records)[0].codec.name
