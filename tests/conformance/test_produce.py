@@ -132,6 +132,24 @@ def test_acks_1_and_all_answer_with_the_offset(connection: Connection, topic: st
     assert answer.log_start_offset == 0
 
 
+def test_record_acknowledged_with_acks_1_can_be_fetched_at_its_offset(
+    connection: Connection, topic: str
+):
+    for index in range(5):
+        offset = produce(connection, topic, batch(b"%d" % index), acks=1).base_offset
+
+        answer = fetch(connection, topic, offset, max_wait=5_000, min_bytes=1)
+
+        assert answer.error_code == ErrorCode.none
+        assert [record.value for record in records_of(answer.records)] == [b"%d" % index]
+
+
+def test_records_acknowledged_with_acks_1_count_at_once(connection: Connection, topic: str):
+    produce(connection, topic, batch(b"a", b"b"), acks=1)
+
+    assert end_offset(connection, topic) == 2
+
+
 def test_acks_0_has_no_answer_and_is_appended(connection: Connection, topic: str):
     connection.send_without_reply("produce", 9, **produce_fields(topic, batch(b"a"), acks=0))
 
