@@ -59,6 +59,7 @@ class BrokerSettings:
     offsets_retention_minutes: int = setting(
         10_080, "committed offsets of an empty group live so long"
     )
+    offsets_check_ms: int = setting(600_000, "how often expired offsets are looked for")
     transaction_max_timeout_ms: int = setting(900_000, "longest transaction timeout")
 
 

@@ -62,6 +62,11 @@ class Committer:
         await asyncio.wait([future])
         future.result()
 
+    async def settle(self, partition: Partition) -> None:
+        """Sync what acks=0 and acks=1 left, so that who wrote it finds it in the next answer."""
+        if not partition.log.is_synced:
+            await self.durable(partition)
+
     def commit_soon(self, partition: Partition) -> None:
         """Sync within `flush.ms`, at once if a reader is waiting: for acks=0 and acks=1."""
         if partition.has_waiting_readers or partition.log.settings.flush_messages == 1:

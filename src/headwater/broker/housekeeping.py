@@ -33,6 +33,7 @@ class Housekeeping:
         settings = self._broker.settings
         self._tasks = [
             asyncio.create_task(self._every(settings.retention_check_ms, self.expire)),
+            asyncio.create_task(self._every(settings.offsets_check_ms, self.expire_offsets)),
             asyncio.create_task(self._every(settings.compaction_check_ms, self.compact)),
         ]
 
@@ -41,7 +42,7 @@ class Housekeeping:
             each.cancel()
 
     async def expire(self) -> None:
-        """Delete old segments, and forget idle producers and offsets of empty groups."""
+        """Delete old segments, and forget idle producers."""
         broker = self._broker
         now_ms = broker.clock.now_ms()
         for partition in self._partitions():
@@ -54,7 +55,10 @@ class Housekeeping:
                     extra={"partition": partition.name, "segments": len(removal.segments)},
                 )
                 await broker.read_on_thread(removal.run)
-        await broker.groups.expire_offsets(now_ms)
+
+    async def expire_offsets(self) -> None:
+        """Forget offsets that nobody has used for long, and groups that have nothing left."""
+        await self._broker.groups.expire_offsets(self._broker.clock.now_ms())
 
     async def compact(self) -> None:
         """Compact every log that has gathered enough that is outdated."""

@@ -11,7 +11,8 @@ from confluent_kafka.admin import AdminClient
 from headwater.client.address import find_address, refuse_if_unreachable
 from headwater.client.admin import Admin
 from headwater.client.connection import Connection, Options
-from headwater.client.consumer import Consumer, OnBad, Reading
+from headwater.client.consumer import Consumer, Reading
+from headwater.client.decoder import OnBad
 from headwater.client.kafka_errors import translated
 from headwater.client.log_offsets import LogOffsets
 from headwater.client.offset_range import OffsetRange, parse_offset_range, parse_position

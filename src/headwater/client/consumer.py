@@ -6,20 +6,21 @@ for the next one or leaves the with-block without an exception.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from headwater.client.connection import CONSUMING, Connection, Options
+from headwater.client.decoder import Decoder, OnBad
 from headwater.client.kafka_errors import error_of, translate, translated
 from headwater.client.log_offsets import LogOffsets
 from headwater.client.offset_range import Bounds, Exact, OffsetRange, Position
 from headwater.client.read_bounds import Partition, ReadBounds
-from headwater.client.record import Record, decode_text
+from headwater.client.record import Record
 from headwater.client.value_format import FormatName, value_format
 from headwater.clock import Clock, SystemClock
 from headwater.errors import (
@@ -28,11 +29,7 @@ from headwater.errors import (
     InvalidRequest,
     OffsetOutOfRange,
     Unavailable,
-    UnreadableValue,
 )
-
-OnBad = Literal["raise", "skip"] | Callable[[Record, UnreadableValue], None]
-"""What to do with a value that cannot be decoded: stop there, go on, or hand it over."""
 
 _POLL_S = 0.2
 _GROUPLESS = "headwater-reader"
@@ -71,7 +68,7 @@ class Consumer:
         self._log = log
         self._clock = clock or SystemClock()
         self._timeout_s = connection.timeout_s
-        self._format = value_format(reading.value_format)
+        self._decoder = Decoder(value_format(reading.value_format), reading.on_bad)
         self._bounds = ReadBounds()
         self._unfinished: list[Any] = []
         self._ahead: deque[Any] = deque()
@@ -302,25 +299,11 @@ class Consumer:
         partition = _partition_of(message)
         if not self._bounds.wants(partition, message.offset()):
             return None
-        record = self._decode(message)
+        record = self._decoder.decode(message)
         self._bounds.reach(partition, message.offset() + 1)
         if record is None:
             self._unfinished.append(message)  # skipped or handled: the position moves over it
         return record
-
-    def _decode(self, message: Any) -> Record | None:
-        raw = message.value()
-        try:
-            return _record_of(message, None if raw is None else self._format.decode(raw))
-        except ValueError as reason:
-            error = _unreadable(message, self._format.name, reason)
-        if self._reading.on_bad == "raise":
-            raise error
-        if self._reading.on_bad == "skip":
-            _log.warning("skipped: %s", error.what)
-        else:
-            self._reading.on_bad(_record_of(message, None), error)
-        return None
 
     def _take_error(self, message: Any) -> None:
         error = message.error()
@@ -411,27 +394,4 @@ def _is_about_connections(code: int) -> bool:
         KafkaError._TRANSPORT,  # noqa: SLF001
         KafkaError._RESOLVE,  # noqa: SLF001
         KafkaError._TIMED_OUT,  # noqa: SLF001
-    )
-
-
-def _record_of(message: Any, value: Any) -> Record:
-    key = message.key()
-    headers: Sequence[tuple[str, bytes | None]] = message.headers() or ()
-    return Record(
-        topic=message.topic(),
-        partition=message.partition(),
-        offset=message.offset(),
-        timestamp_ms=message.timestamp()[1],
-        key=None if key is None else decode_text(key),
-        value=value,
-        headers=tuple(headers),
-        raw_value=message.value(),
-    )
-
-
-def _unreadable(message: Any, format_name: str, reason: ValueError) -> UnreadableValue:
-    place = f"{message.topic()}/{message.partition()} offset {message.offset()}"
-    return UnreadableValue(
-        what=f"{place}: the value is not {format_name} ({reason})",
-        hint='pass on_bad="skip" or a function to go on, or value_format="bytes"',
     )

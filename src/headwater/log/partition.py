@@ -169,10 +169,12 @@ class PartitionLog:
         At least one batch, however large. With `cached`, raises `NotCached` rather than wait for the
         disk. Raises `OffsetOutOfRange`, and `Corruption` if the batch at `offset` is damaged.
         """
-        if not self.log_start_offset <= offset <= self.high_watermark:
+        if not self.log_start_offset <= offset <= self.next_offset:
             raise OffsetOutOfRange(
-                f"offset {offset} is outside {self.log_start_offset}..{self.high_watermark}"
+                f"offset {offset} is outside {self.log_start_offset}..{self.next_offset}"
             )
+        if offset >= limit:
+            return memoryview(b"")
         for segment in self._segments_from(offset):
             if segment.base_offset >= limit:
                 break
@@ -205,6 +207,10 @@ class PartitionLog:
         if not known or not later:
             return -1, -1
         return known[-1][0], later[0][1]
+
+    @property
+    def is_synced(self) -> bool:
+        return self.next_offset == self.high_watermark
 
     def begin_sync(self) -> SyncJob | None:
         """Collect what has to be synced so that everything appended so far is durable."""

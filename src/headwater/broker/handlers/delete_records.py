@@ -46,6 +46,7 @@ async def _delete(
         return result
     try:
         log = partition.log
+        await context.broker.committer.settle(partition)
         target = log.high_watermark if asked.offset == HIGH_WATERMARK else asked.offset
         removal = log.advance_start(target)
         await context.broker.read_on_thread(removal.run)

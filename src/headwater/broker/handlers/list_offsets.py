@@ -62,6 +62,7 @@ async def _look_up(
     partition: Partition, asked: ListOffsetsPartition, isolation_level: int, context: RequestContext
 ) -> ListOffsetsPartitionResponse:
     log = partition.log
+    await context.broker.committer.settle(partition)
     response = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
     is_committed = isolation_level == READ_COMMITTED
     limit = log.last_stable_offset if is_committed else log.high_watermark
