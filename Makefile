@@ -3,28 +3,45 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+ROUNDS ?= 30
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench conformance crash format clean
+.PHONY: help demo test check format bench conformance crash clean
 
 help: ## list the tasks
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
 
 $(READY): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Headwater needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Headwater needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(READY)
 
-test: $(READY) ## run the tests
+demo: $(READY) ## three producers, two groups, one kill -9: nothing lost, nothing doubled
+	$(BIN)/python -m demo
+
+test: $(READY) ## run the tests (real clients; what is missing on this machine is skipped)
 	$(BIN)/python -m pytest
 
 check: $(READY) ## format, lint, types, layers
 	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --output-format concise .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 format: $(READY) ## rewrite the sources in the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+bench: $(READY) ## measure beside Apache Kafka, write bench/results and docs/benchmarks.md
+	$(BIN)/python bench/broker.py
+
+conformance: $(READY) ## the same scenarios on our broker and on Apache Kafka
+	$(BIN)/python -m pytest tests/conformance tests/clients --broker headwater
+	$(BIN)/python -m pytest tests/conformance tests/clients --broker kafka
+
+crash: $(READY) ## a long campaign of power cuts, kills and disk faults (ROUNDS=n, SEED=n)
+	$(BIN)/python -m tests.crash.campaign --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
+
+clean: ## remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

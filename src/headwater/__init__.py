@@ -7,12 +7,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from headwater import errors as errors
     from headwater import testing as testing
     from headwater.client import connect as connect
 
-__all__ = ["connect", "testing"]
+__all__ = ["connect", "errors", "testing"]
 
-_HOMES = {"connect": "headwater.client", "testing": "headwater.testing"}
+_HOMES = {
+    "connect": "headwater.client",
+    "errors": "headwater.errors",
+    "testing": "headwater.testing",
+}
 
 
 def __getattr__(name: str) -> object:

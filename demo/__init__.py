@@ -1,0 +1,1 @@
+"""`make demo`: what the broker promises, watched while it happens."""
