@@ -3,6 +3,7 @@
 Knows how to talk just enough Kafka to see that a broker answers; not which broker it is.
 """
 
+import os
 import socket
 import struct
 import subprocess
@@ -66,6 +67,12 @@ class BrokerProcess:
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024
         raise AssertionError("the process has no resident memory: it has ended")
+
+    def cpu_seconds(self) -> float:
+        """Processor time of all its threads, user and system."""
+        # The name of the program, in parentheses, may hold spaces: count fields after it.
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def _wait_until_ready(self, deadline: float) -> None:
         assert self.process is not None

@@ -1,0 +1,217 @@
+"""What is measured of a broker, one function per family; a broker is a running rig."""
+
+import os
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+import load
+
+from conformance.batches import batch
+from conformance.calls import create_topic, produce
+from conformance.raw import Connection, ErrorCode
+from rigs.apache_kafka import ApacheKafka
+from rigs.headwater_process import HeadwaterProcess
+
+Broker = HeadwaterProcess | ApacheKafka
+Report = Callable[[str, float], None]
+T = TypeVar("T")
+
+SHAPES: Final = ((100, 1), (100, 8), (1024, 1), (1024, 8))
+TOPICS_PER_REQUEST: Final = 100
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is written and for how long: the short form is for a look, not for the record."""
+
+    rounds: int
+    starts: int
+    bytes_per_shape: int
+    latency_seconds: float
+    backlog_bytes: int
+    topics: int
+
+
+FULL: Final = Scale(
+    rounds=3,
+    starts=5,
+    bytes_per_shape=400_000_000,
+    latency_seconds=10,
+    backlog_bytes=5_000_000_000,
+    topics=1000,
+)
+QUICK: Final = Scale(
+    rounds=1,
+    starts=3,
+    bytes_per_shape=100_000_000,
+    latency_seconds=5,
+    backlog_bytes=500_000_000,
+    topics=200,
+)
+
+
+def label(size_bytes: int, partitions: int) -> str:
+    size = "1 KiB" if size_bytes == 1024 else f"{size_bytes} B"
+    return f"{size}, {partitions} partition{'s' if partitions > 1 else ''}"
+
+
+def start(new_broker: Callable[[], Broker], report: Report) -> None:
+    """A new process on an empty directory, until its first record is acknowledged; then idle."""
+    with new_broker() as broker:
+        began = time.monotonic()
+        with Connection(broker.bootstrap) as connection:
+            create_topic(connection, "first")
+            answer = produce(connection, "first", batch(b"record"), acks=-1)
+        assert answer.error_code == ErrorCode.none, answer
+        report("start to first record", broker.start_seconds + time.monotonic() - began)
+        # Nothing happens now on purpose: memory is to settle.
+        time.sleep(2)
+        report("memory idle", broker.process.resident_bytes() / 1e6)
+
+
+def throughput(broker: Broker, scale: Scale, report: Report) -> None:
+    _warm_up(broker)
+    for size_bytes, partitions in SHAPES:
+        topic = f"throughput-{size_bytes}-{partitions}"
+        load.create_topic(broker.bootstrap, topic, partitions)
+        # A small record costs the client as much as a large one: the same time, fewer bytes.
+        wanted = scale.bytes_per_shape if size_bytes > 100 else scale.bytes_per_shape // 4
+        records = wanted // size_bytes // load.CHUNK * load.CHUNK
+        shape = label(size_bytes, partitions)
+        with _broker_cpu(broker) as cpu:
+            written = apart(load.produce, broker.bootstrap, topic, records, size_bytes)
+        report(f"produce {shape}", written.mb_per_second)
+        report(f"produce {shape}: client cores", written.client_cpu_seconds / written.seconds)
+        report(f"produce {shape}: broker cores", cpu.seconds / written.seconds)
+        with _broker_cpu(broker) as cpu:
+            read = apart(load.consume, broker.bootstrap, topic, partitions, size_bytes)
+        report(f"consume {shape}", read.mb_per_second)
+        report(f"consume {shape}: client cores", read.client_cpu_seconds / read.seconds)
+        report(f"consume {shape}: broker cores", cpu.seconds / read.seconds)
+        load.delete_topic(broker.bootstrap, topic)
+
+
+def latency(broker: Broker, scale: Scale, report: Report) -> None:
+    load.create_topic(broker.bootstrap, "latency", 1)
+    apart(load.latencies_ms, broker.bootstrap, "latency", 1024, 1000, 2)
+    samples = apart(
+        load.latencies_ms, broker.bootstrap, "latency", 1024, 1000, scale.latency_seconds
+    )
+    report("latency p50", percentile(samples, 50))
+    report("latency p99", percentile(samples, 99))
+
+
+def catch_up(broker: Broker, scale: Scale, report: Report) -> None:
+    """A producer at a fixed rate, alone and then beside a consumer that reads a cold backlog."""
+    load.create_topic(broker.bootstrap, "backlog", 8)
+    load.create_topic(broker.bootstrap, "live", 1)
+    records = scale.backlog_bytes // 1024 // load.CHUNK * load.CHUNK
+    apart(load.produce, broker.bootstrap, "backlog", records, 1024)
+    _drop_page_cache(broker.directory)
+    apart(load.latencies_ms, broker.bootstrap, "live", 1024, 1000, 2)
+    alone = apart(load.latencies_ms, broker.bootstrap, "live", 1024, 1000, scale.latency_seconds)
+    before = broker.process.resident_bytes()
+
+    beside: list[float] = []
+    with _peak_memory(broker) as peak, ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        reading = pool.submit(load.consume, broker.bootstrap, "backlog", 8, 1024)
+        while not reading.done():
+            beside += pool.submit(
+                load.latencies_ms, broker.bootstrap, "live", 1024, 1000, 1
+            ).result()
+    report("catch-up rate", reading.result().mb_per_second)
+    report("latency p99, producer alone", percentile(alone, 99))
+    report("latency p99, beside a catch-up", percentile(beside, 99))
+    report("catch-up slows p99 by", percentile(beside, 99) / percentile(alone, 99))
+    report("memory before catch-up", before / 1e6)
+    report("memory peak in catch-up", peak.bytes / 1e6)
+
+
+def restart(broker: Broker, scale: Scale, report: Report) -> None:
+    """Stop cleanly and start again with many partitions on disk."""
+    with Connection(broker.bootstrap, timeout_s=300) as connection:
+        for first in range(0, scale.topics, TOPICS_PER_REQUEST):
+            topics = [
+                {"name": f"many-{index}", "num_partitions": 8, "replication_factor": 1}
+                for index in range(first, first + TOPICS_PER_REQUEST)
+            ]
+            response = connection.request("create_topics", 7, topics=topics, timeout=120_000)
+            assert all(topic.error_code == ErrorCode.none for topic in response.topics)
+    broker.restart()
+    report(f"restart with {scale.topics} topics x 8 partitions", broker.start_seconds)
+
+
+def percentile(samples: list[float], rank: int) -> float:
+    return statistics.quantiles(samples, n=100)[rank - 1]
+
+
+def apart(function: Callable[..., T], *arguments: Any) -> T:
+    """Call the load in a process of its own, so that it shares no interpreter with anything."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+def _warm_up(broker: Broker) -> None:
+    """The JVM compiles while it serves; nobody measures that on purpose."""
+    load.create_topic(broker.bootstrap, "warm-up", 8)
+    for _ in range(2):
+        apart(load.produce, broker.bootstrap, "warm-up", 50_000, 1024)
+        apart(load.consume, broker.bootstrap, "warm-up", 8, 1024)
+
+
+@dataclass
+class _Cpu:
+    seconds: float = 0.0
+
+
+@contextmanager
+def _broker_cpu(broker: Broker) -> Iterator[_Cpu]:
+    used = _Cpu()
+    began = broker.process.cpu_seconds()
+    yield used
+    used.seconds = broker.process.cpu_seconds() - began
+
+
+@dataclass
+class _Peak:
+    bytes: int = 0
+
+
+@contextmanager
+def _peak_memory(broker: Broker) -> Iterator[_Peak]:
+    peak, finished = _Peak(), threading.Event()
+
+    def watch() -> None:
+        while not finished.wait(0.05):
+            peak.bytes = max(peak.bytes, broker.process.resident_bytes())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        finished.set()
+        watcher.join()
+
+
+def _drop_page_cache(directory: Path) -> None:
+    """Make the backlog cold: a consumer that far behind finds nothing in memory."""
+    os.sync()
+    for path in directory.rglob("*"):
+        if path.is_file():
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(descriptor)
