@@ -7,7 +7,7 @@ returns them as memoryviews, the encoder as parts of its own, so that a fetch ca
 import struct
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from headwater.errors import InvalidRequest
 from headwater.wire.schema import Field, Message, Struct
@@ -22,7 +22,10 @@ class Spliced(Protocol):
 
 
 Part: TypeAlias = bytes | memoryview | Spliced
-Decoder: TypeAlias = Callable[[memoryview, int], tuple[Any, int]]
+Left: TypeAlias = list[int]
+"""One number: how many more elements this message may have."""
+
+Decoder: TypeAlias = Callable[[memoryview, int, Left], tuple[Any, int]]
 Encoder: TypeAlias = Callable[[Any, Callable[[Part], None]], None]
 
 _FORMATS = {
@@ -36,13 +39,17 @@ _FORMATS = {
     "float64": "d",
     "uuid": "16s",
 }
+MOST_ELEMENTS: Final = 100_000
+"""In all arrays of one message together: an element of a byte or two costs up to a hundred once decoded."""
+
 _MALFORMED = (IndexError, struct.error, UnicodeDecodeError, OverflowError, ValueError)
 
 
 def decode(message: type[M], version: int, buffer: memoryview, position: int = 0) -> M:
     """Read one message; raises `InvalidRequest` for bytes that are not one."""
     try:
-        decoded, end = _decoder(message, version, message.is_flexible_in(version))(buffer, position)
+        run = _decoder(message, version, message.is_flexible_in(version))
+        decoded, end = run(buffer, position, [MOST_ELEMENTS])
     except _MALFORMED as error:
         raise InvalidRequest(f"malformed {message.__name__} v{version}: {error}") from error
     if end > len(buffer):
@@ -93,7 +100,7 @@ _SMALL = [bytes([value]) for value in range(0x80)]
 def skip_tags(buffer: memoryview, position: int) -> int:
     """Pass over a tagged-field section of which no tag is known."""
     count, position = read_uvarint(buffer, position)
-    for _ in range(count):
+    for _ in range(_counted(count, buffer, position, [MOST_ELEMENTS])):
         _, position = read_uvarint(buffer, position)
         size, position = read_uvarint(buffer, position)
         position += size
@@ -119,6 +126,14 @@ def _checked(size: int, buffer: memoryview, position: int) -> int:
     return size
 
 
+def _counted(count: int, buffer: memoryview, position: int, left: Left) -> int:
+    """Return a number of elements that cannot make us allocate many times what was sent."""
+    left[0] -= _checked(count, buffer, position)
+    if left[0] < 0:
+        raise ValueError(f"more than {MOST_ELEMENTS} elements")
+    return count
+
+
 class _Source:
     """Lines of Python being written for one struct in one version."""
 
@@ -127,7 +142,12 @@ class _Source:
         self.version = version
         self.flexible = flexible
         self.lines: list[str] = []
-        self.scope: dict[str, Any] = {"uv": uvarint, "ruv": read_uvarint, "checked": _checked}
+        self.scope: dict[str, Any] = {
+            "uv": uvarint,
+            "ruv": read_uvarint,
+            "checked": _checked,
+            "counted": _counted,
+        }
         present = [each for each in cls.fields if each.is_in(version)]
         self.plain = [each for each in present if each.tag is None]
         self.tagged = [each for each in present if each.tag is not None] if flexible else []
@@ -182,7 +202,7 @@ class _DecoderSource(_Source):
         if self.flexible:
             self.tags()
         self.write("return o, p")
-        made: Decoder = self.finish("def run(b, p):")
+        made: Decoder = self.finish("def run(b, p, left):")
         return made
 
     def value(self, each: Field, target: str, depth: int) -> None:
@@ -204,9 +224,9 @@ class _DecoderSource(_Source):
             if each.nullable is not None and each.tag is None:
                 self.write("p += 1", depth)
                 self.write(f"if b[p - 1] > 127: {target} = None", depth)
-                self.write(f"else: {target}, p = {run}(b, p)", depth)
+                self.write(f"else: {target}, p = {run}(b, p, left)", depth)
             else:
-                self.write(f"{target}, p = {run}(b, p)", depth)
+                self.write(f"{target}, p = {run}(b, p, left)", depth)
 
     def length(self, fixed: str, each: Field, target: str, depth: int) -> None:
         """Read a length into n; what follows is written inside an `else`."""
@@ -226,7 +246,7 @@ class _DecoderSource(_Source):
         self.write("else:", depth)
 
     def array(self, kind: str | type[Struct], target: str, depth: int) -> None:
-        self.write("checked(n, b, p)", depth)
+        self.write("counted(n, b, p, left)", depth)
         if isinstance(kind, str) and kind in _FORMATS:
             size = struct.calcsize(_FORMATS[kind])
             unpack = self.bind(struct.unpack_from, "unpack")
@@ -247,7 +267,7 @@ class _DecoderSource(_Source):
             self.write("items.append(item)", depth + 1)
         else:
             run = self.bind(_decoder(kind, self.version, self.flexible), "decode")
-            self.write(f"item, p = {run}(b, p)", depth + 1)
+            self.write(f"item, p = {run}(b, p, left)", depth + 1)
             self.write("items.append(item)", depth + 1)
 
     def primitive(self, kind: str, target: str, depth: int) -> None:
@@ -259,7 +279,7 @@ class _DecoderSource(_Source):
         self.write("count = b[p]; p += 1")
         self.write("if count:")
         self.write("count, p = ruv(b, p - 1)", 2)
-        self.write("for _ in range(count):", 2)
+        self.write("for _ in range(counted(count, b, p, left)):", 2)
         self.write("tag, p = ruv(b, p)", 3)
         self.write("size, p = ruv(b, p)", 3)
         self.write("after = p + checked(size, b, p)", 3)
