@@ -94,15 +94,13 @@ def collect(pending: list[tuple[str, object]], board: Scoreboard) -> None:
         board.acknowledged.update(stored)
 
 
-def consume(reader: Reader, address: str, done: threading.Event) -> None:
+def consume(reader: Reader, address: str) -> None:
     with hw.connect(address, timeout_s=PATIENCE_S) as client:
         with client.consumer(TOPIC, group=reader.group, start="start") as records:
             for batch in records.batches(max_records=2_000, max_wait_s=0.2):
                 for record in batch:
                     reader.seen[record.value["id"]] += 1
                 reader.count += len(batch)
-                if done.is_set():
-                    return
 
 
 def screen(board: Scoreboard, note: str) -> Table:
@@ -121,7 +119,6 @@ def run(broker: BrokerProcess, board: Scoreboard) -> None:
     console.print(f"broker at {broker.address}, ready after {seconds:.2f} s")
     with hw.connect(broker.address) as client:
         client.admin.topics.create(TOPIC, partitions=PARTITIONS)
-    done = threading.Event()
     board.readers = [
         Reader(group, f"member-{number + 1}")
         for group, members in MEMBERS.items()
@@ -132,15 +129,12 @@ def run(broker: BrokerProcess, board: Scoreboard) -> None:
         for number in range(PRODUCERS)
     ]
     consumers = [
-        threading.Thread(target=consume, args=(each, broker.address, done), daemon=True)
+        threading.Thread(target=consume, args=(each, broker.address), daemon=True)
         for each in board.readers
     ]
     for each in [*producers, *consumers]:
         each.start()
     watch(broker, board, producers)
-    done.set()
-    for each in consumers:
-        each.join(timeout=30)
 
 
 def watch(broker: BrokerProcess, board: Scoreboard, producers: list[threading.Thread]) -> None:

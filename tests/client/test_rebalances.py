@@ -78,3 +78,31 @@ def test_partitions_move_to_a_second_member_and_back_without_loss_or_repetition(
     with client.consumer(topic, group=group, until="end") as rest:
         read += [record.value for record in rest]
     assert sorted(read) == list(range(total))
+
+
+@pytest.mark.timeout(60)
+def test_a_batch_in_the_making_loses_the_records_of_a_revoked_partition(
+    bootstrap: str, client: Client, new_topic: Callable[..., str], group: str
+) -> None:
+    topic = new_topic(partitions=2)
+    for partition in (0, 1):
+        client.send(topic, partition, partition=partition)
+    took_over = Event()
+
+    def read_as_second_member() -> int:
+        with (
+            headwater.connect(bootstrap) as other,
+            other.consumer(topic, group=group) as records,
+        ):
+            value = next(records).value
+            took_over.set()
+            return int(value)
+
+    with ThreadPoolExecutor(2) as threads, client.consumer(topic, group=group) as first:
+        # Three records are asked for and two exist: the batch is open while a second member comes.
+        batch = threads.submit(next, first.batches(max_records=3, max_wait_s=50))
+        taken = threads.submit(read_as_second_member).result()
+        took_over.wait()
+        client.send(topic, 2, partition=1 - taken)
+        client.send(topic, 3, partition=1 - taken)
+        assert [record.value for record in batch.result()] == [1 - taken, 2, 3]

@@ -72,6 +72,8 @@ class Consumer:
         self._bounds = ReadBounds()
         self._unfinished: list[Any] = []
         self._ahead: deque[Any] = deque()
+        self._batch: list[Record] = []
+        """Read but not handed out yet: a partition that is revoked meanwhile takes its records along."""
         self._unreachable_since: float | None = None
         self._is_ready = False
         self.is_closed = False
@@ -116,26 +118,27 @@ class Consumer:
         """Lists of at most `max_records`, never empty; finished when the next one is asked for."""
         while True:
             self._finish()
-            batch: list[Record] = []
+            self._batch = []
             deadline = self._clock.monotonic_s() + max_wait_s
-            while len(batch) < max_records and not self._has_ended():
+            while len(self._batch) < max_records and not self._has_ended():
                 if not self._ahead:
                     wait_s = min(deadline - self._clock.monotonic_s(), _POLL_S)
                     if wait_s <= 0:
                         break
                     with translated(self._doing):
-                        self._ahead.extend(self._kafka.consume(max_records - len(batch), wait_s))
+                        room = max_records - len(self._batch)
+                        self._ahead.extend(self._kafka.consume(room, wait_s))
                     continue
                 try:
                     record = self._read_ahead()
                 except HeadwaterError:
-                    if batch:
+                    if self._batch:
                         break  # the good ones first; the same error is raised for the next batch
                     raise
                 if record is not None:
-                    batch.append(record)
-            if batch:
-                yield batch
+                    self._batch.append(record)
+            if self._batch:
+                yield self._batch
             elif self._has_ended():
                 return
 
@@ -273,6 +276,7 @@ class Consumer:
             self._bounds.revoke(partition)
         self._unfinished = [m for m in self._unfinished if _partition_of(m) not in gone]
         self._ahead = deque(m for m in self._ahead if _partition_of(m) not in gone)
+        self._batch = [r for r in self._batch if (r.topic, r.partition) not in gone]
 
     # What has been read.
 
