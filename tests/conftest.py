@@ -1,7 +1,7 @@
 """Which broker the scenarios in `conformance/` and `clients/` talk to: ours, or Apache Kafka."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 import pytest
@@ -35,15 +35,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.fixture(scope="module")
+def own_broker(request: pytest.FixtureRequest) -> Iterator[HeadwaterProcess | ApacheKafka]:
+    """A broker for one module alone, which may stop, kill and restart it."""
+    broker = request.config.getoption("--broker")
+    if ":" in broker:
+        pytest.skip("a broker that runs elsewhere cannot be restarted")
+    with running(RIGS[broker]) as process:
+        yield process
+
+
 @pytest.fixture(scope="session")
 def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
     broker = request.config.getoption("--broker")
     if ":" in broker:
         yield broker
         return
+    with running(RIGS[broker]) as process:
+        yield process.bootstrap
+
+
+@contextmanager
+def running(
+    rig: Callable[[], HeadwaterProcess | ApacheKafka],
+) -> Iterator[HeadwaterProcess | ApacheKafka]:
+    """Start the broker, or skip with the reason why this machine cannot."""
     with ExitStack() as stack:
         try:
-            process = stack.enter_context(RIGS[broker]())
+            process = stack.enter_context(rig())
         except Unavailable as reason:
             pytest.skip(str(reason))
-        yield process.bootstrap
+        yield process
