@@ -105,8 +105,12 @@ class Committer:
         try:
             await asyncio.get_running_loop().run_in_executor(self._pool, _run_job, job)
         except OSError as error:
-            logger.exception("sync failed, partition stopped", extra={"partition": partition.name})
-            _resolve(waiting, log.fail(error))
+            if log.failure is None:
+                logger.exception(
+                    "sync failed, partition stopped", extra={"partition": partition.name}
+                )
+                log.fail(error)
+            _resolve(waiting, log.failure)
             partition.wake_readers()
             return
         log.finish_sync(job)

@@ -36,7 +36,7 @@ class DataDirectory:
     def lock(self) -> None:
         """Take the directory for this process; raises `Conflict` if another broker has it."""
         try:
-            self._disk.make_directory(self.path)
+            self._make()
             self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise StorageFailed(
@@ -51,6 +51,13 @@ class DataDirectory:
             raise Conflict(
                 f"another broker is using {self.path}", hint="stop it, or choose another --data"
             ) from error
+
+    def _make(self) -> None:
+        """Create the directory and its parents; their names are durable, like all that will be inside."""
+        missing = [each for each in (self.path, *self.path.parents) if not each.exists()]
+        self._disk.make_directory(self.path)
+        for each in missing:
+            self._disk.sync_directory(each.parent)
 
     def unlock(self) -> None:
         if self._lock is not None:

@@ -5,7 +5,8 @@ import json
 import logging
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
@@ -46,15 +47,16 @@ class Housekeeping:
         broker = self._broker
         now_ms = broker.clock.now_ms()
         for partition in self._partitions():
-            log = partition.log
-            log.producers.expire(now_ms - broker.settings.producer_expiration_ms)
-            removal = retention.expire(log, now_ms)
-            if removal is not None:
-                logger.info(
-                    "deleted old segments",
-                    extra={"partition": partition.name, "segments": len(removal.segments)},
-                )
-                await broker.read_on_thread(removal.run)
+            with _failures_stay_in(partition):
+                log = partition.log
+                log.producers.expire(now_ms - broker.settings.producer_expiration_ms)
+                removal = retention.expire(log, now_ms)
+                if removal is not None:
+                    logger.info(
+                        "deleted old segments",
+                        extra={"partition": partition.name, "segments": len(removal.segments)},
+                    )
+                    await broker.read_on_thread(removal.run)
 
     async def expire_offsets(self) -> None:
         """Forget offsets that nobody has used for long, and groups that have nothing left."""
@@ -63,11 +65,15 @@ class Housekeeping:
     async def compact(self) -> None:
         """Compact every log that has gathered enough that is outdated."""
         for partition in [*self._partitions(), self._broker.metadata.partition]:
-            await self._compact(partition)
+            with _failures_stay_in(partition):
+                await self._compact(partition)
 
     async def _compact(self, partition: Partition) -> None:
         log, on_thread = partition.log, self._broker.read_on_thread
         plans = compaction.plan(log, self._broker.clock.now_ms())
+        if plans:
+            compaction.mark_sparse(log, plans)
+            await on_thread(log.write_state)
         for plan in plans:
             cleaned = await self._clean(plan.job)
             exchange = compaction.Exchange.of(log, plan, cleaned)
@@ -86,7 +92,7 @@ class Housekeeping:
             )
         if plans:
             compaction.mark_clean(log, plans)
-            await on_thread(log.write_state, log.state)
+            await on_thread(log.write_state)
 
     async def _clean(self, job: CleanerJob) -> Cleaned:
         """Small jobs on a thread; large ones in a process that does not hold up the broker."""
@@ -120,3 +126,14 @@ class Housekeeping:
                 await work()
             except (HeadwaterError, OSError):
                 logger.exception("housekeeping failed, it will be tried again")
+
+
+@contextmanager
+def _failures_stay_in(partition: Partition) -> Iterator[None]:
+    """A damaged or failed partition does not keep the others from being looked after."""
+    try:
+        yield
+    except (HeadwaterError, OSError):
+        logger.exception(
+            "housekeeping failed, it will be tried again", extra={"partition": partition.name}
+        )

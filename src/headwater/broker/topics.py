@@ -164,6 +164,8 @@ class Topics:
             self.version += 1
             for each in topic.partitions:
                 each.wake_readers()
+                if each.is_open:
+                    each.log.abandon()
                 self._set_aside(each.name)
 
     async def finish_deletion(self, name: str) -> None:
@@ -179,10 +181,11 @@ class Topics:
                 self._set_aside(each)
 
     def remove_deleted_files(self) -> None:
-        """Remove directories that were set aside; may take its time, on any thread."""
+        """Remove directories that were set aside, durably; may take its time, on any thread."""
         for each in self._disk.names(self._directory):
             if each.endswith(".deleted"):
                 self._disk.remove_tree(self._directory / each)
+        self._disk.sync_directory(self._directory)
 
     def settings_of(self, topic: Topic) -> LogSettings:
         return log_settings(topic.configs, self.defaults)
@@ -215,7 +218,8 @@ class Topics:
 
     def _open(self, topic: Topic, index: int, summary: Summary | None) -> PartitionLog:
         directory = self._directory / f"{topic.name}-{index}"
-        if summary is None and _belongs_to_another(self._disk, directory, topic):
+        is_unknown = summary is None or not summary.segments
+        if is_unknown and _belongs_to_another(self._disk, directory, topic):
             self._set_aside(directory.name)
         return PartitionLog.open(
             self._disk,

@@ -41,6 +41,8 @@ class CleanerJob:
     delete_retention_ms: int
     kept_producer_offsets: dict[int, int]
     """Last offset of each producer: its batch stays, even empty, so that sequences go on."""
+    end_offset: int
+    """Where the segments end: their last batch stays, even empty, so that lost bytes are noticed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ def _batches(
     """Read every batch; a damaged one raises `Corruption`, so that it is never cleaned away."""
     for base_offset, size in segments:
         segment = Segment(disk, directory, base_offset)
+        segment.is_sparse = True
         for _, header, batch in segment.scan(0, size, base_offset):
             yield header, batch
 
@@ -130,8 +133,11 @@ def _rewrite(
     if len(kept) == len(records) and not needs_horizon:
         return batch, len(kept)
     if not kept:
-        is_last = job.kept_producer_offsets.get(header.producer_id) == header.last_offset
-        return (_batch(header, b"", 0) if is_last else b""), 0
+        is_kept = (
+            header.next_offset == job.end_offset
+            or job.kept_producer_offsets.get(header.producer_id) == header.last_offset
+        )
+        return (_batch(header, b"", 0) if is_kept else b""), 0
     if needs_horizon:
         return _with_horizon(header, body, kept, job.now_ms + job.delete_retention_ms), len(kept)
     plain = b"".join(bytes(body[each.start : each.end]) for each in kept)

@@ -10,6 +10,7 @@ from pathlib import Path
 from headwater.log.cleaner import Cleaned, CleanerJob
 from headwater.log.names import Swap
 from headwater.log.partition import PartitionLog
+from headwater.log.recovery import put_in_place
 from headwater.log.segment import Segment
 
 
@@ -81,6 +82,7 @@ def _job(log: PartitionLog, group: list[Segment], dirty: list[Segment], now_ms: 
         now_ms=now_ms,
         delete_retention_ms=log.settings.delete_retention_ms,
         kept_producer_offsets=log.producers.last_offsets(),
+        end_offset=group[-1].next_offset,
     )
 
 
@@ -103,9 +105,11 @@ class Exchange:
         """Make the replacement durable under its swap name, and open it."""
         disk = self.log.disk
         path = self.log.directory / self.swap.name
-        disk.rename(self.cleaned, path)
-        disk.sync_directory(self.log.directory)
+        with self.log.files:
+            disk.rename(self.cleaned, path)
+            disk.sync_directory(self.log.directory)
         segment = Segment(disk, self.log.directory, self.swap.base_offset)
+        segment.is_sparse = True
         segment.take_over(path, self.swap.end_offset)
         return segment
 
@@ -122,16 +126,20 @@ class Exchange:
 
     def finish(self, segment: Segment) -> None:
         """Remove what was replaced and give the new file its name."""
-        disk = self.log.disk
-        for each in self.plan.segments:
-            disk.remove(each.index_path)
-            disk.remove(each.path)
-        disk.rename(self.log.directory / self.swap.name, segment.path)
-        disk.sync_directory(self.log.directory)
-        segment.write_index()
+        bases = [each.base_offset for each in self.plan.segments]
+        with self.log.files:
+            put_in_place(self.log.disk, self.log.directory, self.swap, bases)
+            segment.write_index()
 
     def abandon(self) -> None:
-        self.log.disk.remove(self.log.directory / self.swap.name)
+        with self.log.files:
+            self.log.disk.remove(self.log.directory / self.swap.name)
+
+
+def mark_sparse(log: PartitionLog, plans: list[Plan]) -> None:
+    """Remember where offsets may be missing from now on; `write_state` before the first exchange."""
+    sparse_to = max(log.state.sparse_to, plans[-1].segments[-1].next_offset)
+    log.state = replace(log.state, sparse_to=sparse_to)
 
 
 def mark_clean(log: PartitionLog, plans: list[Plan]) -> None:

@@ -36,10 +36,10 @@ class Index:
         self.times.append(max_timestamp_before)
         self._indexed_to = position + INTERVAL_BYTES
 
-    def position_for_offset(self, relative_offset: int) -> int:
-        """Return the position of a batch at or before the one that holds the offset."""
+    def entry_for_offset(self, relative_offset: int) -> tuple[int, int]:
+        """Return (first offset, position) of a batch at or before the one that holds the offset."""
         at = bisect_right(self.offsets, relative_offset) - 1
-        return self.positions[at] if at >= 0 else 0
+        return (self.offsets[at], self.positions[at]) if at >= 0 else (0, 0)
 
     def position_for_time(self, timestamp: int) -> int:
         """Return a position before which every record is older than `timestamp`."""

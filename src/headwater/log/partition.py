@@ -5,9 +5,11 @@ watermark moves in `finish_sync`); after a failed sync nothing more is written o
 Single writer: everything but `read`, `SyncJob.run` and `Removal.run` is called from one thread.
 """
 
+import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Lock
+from threading import RLock
+from types import TracebackType
 from typing import NamedTuple
 
 from headwater.clock import Clock
@@ -21,14 +23,14 @@ from headwater.log.recovery import Damage, Loaded, Summary, load_trusted, recove
 from headwater.log.segment import NO_TIMESTAMP, Segment
 from headwater.log.settings import LogSettings
 from headwater.log.state import (
-    RECOVERY_POINT_NAME,
     STATE_NAME,
     PartitionState,
-    read_state,
-    write_recovery_point,
+    RecoveryPoint,
 )
 from headwater.wire.record_batch import stamped_head
 from headwater.wire.records import encode_batch
+
+logger = logging.getLogger(__name__)
 
 LARGEST_RELATIVE_OFFSET = 2**31 - 1
 
@@ -51,31 +53,61 @@ class SyncJob:
     directories: list[Path]
     next_offset: int
     sizes: list[tuple[Segment, int]]
-    recovery_point: File | None
+    recovery_point: RecoveryPoint | None
 
     def run(self) -> None:
         for each in self.files:
             each.sync()
         for directory in self.directories:
             self.disk.sync_directory(directory)
-        if self.recovery_point is not None:
-            write_recovery_point(self.recovery_point, self.next_offset)
+        if self.recovery_point is None:
+            return
+        if self.directories:
+            self.recovery_point.keep(self.next_offset)
+        else:
+            self.recovery_point.note(self.next_offset)
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Segments that are out of the log, and the state that says so; `run` may take its time."""
+    """Segments that are out of the log, and the new log start; `run` may take its time."""
 
     log: "PartitionLog"
-    state: PartitionState
     segments: list[Segment]
 
     def run(self) -> None:
         """Make the new start durable, then remove the files."""
-        self.log.write_state(self.state)
-        for each in self.segments:
-            self.log.disk.remove(each.index_path)
-            self.log.disk.remove(each.path)
+        with self.log.files:
+            self.log.write_state()
+            for each in self.segments:
+                self.log.disk.remove(each.index_path)
+                self.log.disk.remove(each.path)
+
+
+class LogFiles:
+    """Held while files are replaced or removed by name, on whatever thread; never after a deletion."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._is_abandoned = False
+
+    def abandon(self) -> None:
+        with self._lock:
+            self._is_abandoned = True
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        if self._is_abandoned:
+            self._lock.release()
+            raise StorageFailed("the topic was deleted meanwhile")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._lock.release()
 
 
 class PartitionLog:
@@ -95,12 +127,11 @@ class PartitionLog:
         self.high_watermark = 0
         self.failure: StorageFailed | None = None
         self.damage: list[Damage] = []
-        self._must_roll = False
         self._dirty: dict[Segment, None] = {}
         self._new_files: list[File] = []
         self._new_directories: dict[Path, None] = {}
-        self._recovery_point: File | None = None
-        self._state_lock = Lock()
+        self._recovery_point: RecoveryPoint | None = None
+        self.files = LogFiles()
 
     @classmethod
     def open(
@@ -118,7 +149,7 @@ class PartitionLog:
         loaded = load_trusted(disk, directory, summary) if summary is not None else None
         is_trusted = loaded is not None
         if loaded is None:
-            loaded = recover(disk, directory, summary.next_offset if summary is not None else 0)
+            loaded = recover(disk, directory, summary)
         log._take(loaded, is_trusted=is_trusted)
         return log
 
@@ -179,18 +210,20 @@ class PartitionLog:
             if segment.base_offset >= limit:
                 break
             end = segment.durable_size
-            found = segment.find(offset, end, cached=cached)
-            if found is None:
-                continue
-            position, header = found
-            if header.base_offset >= limit:
-                break
-            if segment.next_offset > limit:
-                stop = segment.find(limit, end, cached=cached)
-                end = stop[0] if stop is not None else end
-            return segment.read_batches(
-                position, end, max_bytes, expected=header.base_offset, cached=cached
-            )
+            try:
+                if limit < segment.next_offset:
+                    stop = segment.find(limit, end, cached=cached)
+                    end = stop[0] if stop is not None else end
+                found = segment.read_from(offset, end, max_bytes, cached=cached)
+            except Corruption as error:
+                self._report(segment, offset, error)
+                raise
+            if found:
+                return found
+            if offset < min(limit, segment.next_offset):
+                missing = Corruption(f"offset {offset} is missing in {segment.path.name}")
+                self._report(segment, offset, missing)
+                raise missing
         return memoryview(b"")
 
     def epoch_at(self, offset: int) -> int:
@@ -270,7 +303,6 @@ class PartitionLog:
             )
         self.segments = [*self.segments, segment]
         self._new_directories[self.directory] = None
-        self._must_roll = False
 
     def advance_start(self, offset: int) -> Removal:
         """Move the log start: records before `offset` are gone for readers at once."""
@@ -286,12 +318,18 @@ class PartitionLog:
             start = max(self.log_start_offset, doomed[-1].next_offset)
             self.state = replace(self.state, log_start_offset=start)
             self.segments = [each for each in self.segments if each not in doomed]
-        return Removal(self, self.state, doomed)
+        return Removal(self, doomed)
 
-    def write_state(self, state: PartitionState) -> None:
-        with self._state_lock:
-            if self.disk.names(self.directory):
-                self.disk.replace(self.directory / STATE_NAME, state.encode())
+    def write_state(self) -> None:
+        """Make the state durable as it is now; never an older one, whichever thread comes last."""
+        with self.files:
+            if self.segments:
+                self.disk.replace(self.directory / STATE_NAME, self.state.encode())
+
+    def abandon(self) -> None:
+        """The topic is deleted: its names may belong to another log from now on. Touch none of them."""
+        self.failure = StorageFailed(f"{self.directory.name} was deleted")
+        self.files.abandon()
 
     def close(self) -> Summary:
         """Sync, keep indexes and producer state, and say what is here for the next start."""
@@ -355,12 +393,11 @@ class PartitionLog:
     def _is_full(self, size: int, timestamp: int, now_ms: int) -> bool:
         segment = self.active
         if segment.size == 0:
-            return self._must_roll
+            return False
         first = segment.first_timestamp
         age_ms = timestamp - first if first != NO_TIMESTAMP else now_ms - segment.created_ms
         return (
-            self._must_roll
-            or segment.size + size > self.settings.segment_bytes
+            segment.size + size > self.settings.segment_bytes
             or age_ms > self.settings.segment_ms
             or self.next_offset - segment.base_offset > LARGEST_RELATIVE_OFFSET
         )
@@ -374,35 +411,43 @@ class PartitionLog:
         self._new_files.append(file)
         self._new_directories[self.directory.parent] = None
         self._new_directories[self.directory] = None
-        self._recovery_point = self.disk.open(self.directory / RECOVERY_POINT_NAME)
+        self._recovery_point = RecoveryPoint(self.disk, self.directory)
+        self._new_files.append(self._recovery_point.file)
 
     def _take(self, loaded: Loaded, *, is_trusted: bool) -> None:
         self.segments = loaded.segments
         self.producers = loaded.producers
         self.damage = loaded.damage
-        self.next_offset = loaded.next_offset
-        self._must_roll = loaded.is_tail_damaged
+        self.state = replace(loaded.state or self.state, topic_id=self.state.topic_id)
+        self.next_offset = self.high_watermark = loaded.next_offset
         if not self.segments:
             return
-        try:
-            self.state = read_state(self.disk, self.directory) or self.state
-        except Corruption as error:
-            path = self.directory / STATE_NAME
-            self.damage.append(Damage(path, 0, self.segments[0].base_offset, error.what))
         start = max(self.state.log_start_offset, self.segments[0].base_offset)
         self.state = replace(self.state, log_start_offset=start)
-        self.next_offset = max(self.next_offset, start)
-        self._recovery_point = self.disk.open(self.directory / RECOVERY_POINT_NAME)
-        if loaded.cut_bytes:
-            self.state = self.state.with_epoch_from(self.next_offset)
+        self.next_offset = self.high_watermark = max(self.next_offset, start)
+        self._recovery_point = RecoveryPoint(self.disk, self.directory)
         if not is_trusted:
-            self.write_state(self.state)
-            for each in self.segments:
-                if each.next_offset > loaded.recovery_point:
-                    self._dirty[each] = None
-            self._new_directories[self.directory] = None
-            self.sync()
-        self.high_watermark = self.next_offset
+            self._settle(loaded)
+
+    def _settle(self, loaded: Loaded) -> None:
+        """Make durable what recovery found and decided, before anybody sees it."""
+        if loaded.is_cut:
+            self.state = self.state.with_epoch_from(self.next_offset)
+        self.write_state()
+        if loaded.is_tail_damaged:
+            self.roll(self.clock.now_ms())
+        for each in self.segments:
+            if each.next_offset > loaded.recovery_point:
+                self._dirty[each] = None
+        self._new_directories[self.directory] = None
+        self.sync()
+
+    def _report(self, segment: Segment, offset: int, error: Corruption) -> None:
+        """Say it once; a reader that tries again and again must not flood the log."""
+        damage = Damage(segment.path, segment.find_position(offset), offset, error.what)
+        if damage not in self.damage:
+            self.damage.append(damage)
+            logger.error("damage found: %s", damage)
 
     def _write_snapshot(self) -> None:
         """Keep the producer state as of the next offset; older snapshots but one are dropped."""

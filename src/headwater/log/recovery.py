@@ -1,10 +1,12 @@
 """From files to a log that can be trusted: what a crash left unfinished is cut, damage is kept and named.
 
-The rule: bytes at or after the recovery point were never acknowledged, so a batch there that is not whole
-is a torn tail and goes. A bad batch before it was acknowledged: it stays, is reported, and never served.
+The rule: bytes at or after the recovery point were never acknowledged, so a batch there that is not whole,
+or does not follow the one before, is a torn tail and goes with all that comes after it. A bad batch before
+that point was acknowledged: it stays, is reported, and never served.
 """
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from headwater.errors import Corruption
@@ -13,10 +15,8 @@ from headwater.log.index import Index
 from headwater.log.names import Swap, log_bases, snapshot_offsets, snapshot_path
 from headwater.log.producers import Producers
 from headwater.log.segment import Segment
-from headwater.log.state import read_recovery_point
-from headwater.wire.record_batch import checked_header, is_frame
+from headwater.log.state import STATE_NAME, PartitionState, read_recovery_point, read_state
 
-RESYNC_BYTES = 64 << 20
 _UNFINISHED = (".tmp", ".cleaned", ".deleted")
 
 
@@ -54,11 +54,12 @@ class Summary:
 class Loaded:
     """A log as it was found."""
 
+    state: PartitionState | None = None
     segments: list[Segment] = field(default_factory=list)
     producers: Producers = field(default_factory=Producers)
     next_offset: int = 0
     recovery_point: int = 0
-    cut_bytes: int = 0
+    is_cut: bool = False
     damage: list[Damage] = field(default_factory=list)
     is_tail_damaged: bool = False
 
@@ -66,8 +67,18 @@ class Loaded:
 def load_trusted(disk: Disk, directory: Path, summary: Summary) -> Loaded | None:
     """Take the word of a clean shutdown, if the files still have the sizes it wrote down."""
     loaded = Loaded(next_offset=summary.next_offset)
+    if not summary.segments:
+        return loaded
+    try:
+        loaded.state = read_state(disk, directory)
+        data = disk.read_bytes(snapshot_path(directory, summary.next_offset))
+        loaded.producers = Producers.decode(data or b"")
+    except Corruption:
+        return None
+    if loaded.state is None or Swap.among(disk.names(directory)):
+        return None
     for base_offset, size, next_offset, max_timestamp in summary.segments:
-        segment = Segment(disk, directory, base_offset)
+        segment = _segment(disk, directory, base_offset, loaded.state)
         try:
             if disk.size(segment.path) != size:
                 return None
@@ -77,43 +88,23 @@ def load_trusted(disk: Disk, directory: Path, summary: Summary) -> Loaded | None
         segment.next_offset = next_offset
         segment.max_timestamp = segment.first_timestamp = max_timestamp
         loaded.segments.append(segment)
-    if summary.segments:
-        data = disk.read_bytes(snapshot_path(directory, summary.next_offset))
-        if data is None:
-            return None
-        try:
-            loaded.producers = Producers.decode(data)
-        except Corruption:
-            return None
     return loaded
 
 
-def recover(disk: Disk, directory: Path, synced_at_least: int = 0) -> Loaded:
-    """Look at the files themselves; `synced_at_least` is what else is known of the recovery point."""
+def recover(disk: Disk, directory: Path, summary: Summary | None = None) -> Loaded:
+    """Look at the files themselves; `summary` is what is known from elsewhere."""
     names = disk.names(directory)
     for name in names:
         if name.endswith(_UNFINISHED):
             disk.remove(directory / name)
+    known = summary.next_offset if summary is not None else 0
+    loaded = Loaded(recovery_point=max(known, read_recovery_point(disk, directory)))
+    loaded.state = _state(disk, directory, loaded, summary)
     finish_swaps(disk, directory, names)
-    recovery_point = max(synced_at_least, read_recovery_point(disk, directory))
-    loaded = Loaded(recovery_point=recovery_point)
-    bases = log_bases(disk.names(directory))
-    for position, base_offset in enumerate(bases):
-        following = bases[position + 1] if position + 1 < len(bases) else None
-        segment = Segment(disk, directory, base_offset)
-        is_synced = following is not None and following <= recovery_point
-        if is_synced:
-            _trust(segment, disk.size(segment.path), loaded, following or 0)
-        else:
-            is_cut = _check(segment, disk.size(segment.path), loaded, recovery_point)
-            if is_cut:
-                _drop(disk, directory, bases[position + 1 :])
-                loaded.segments.append(segment)
-                break
-        loaded.segments.append(segment)
-    if loaded.segments:
-        last = loaded.segments[-1]
-        loaded.next_offset = max(last.next_offset, recovery_point if loaded.is_tail_damaged else 0)
+    if loaded.state is not None:
+        finish_removals(disk, directory, loaded.state.log_start_offset)
+    _load_segments(disk, directory, loaded)
+    _find_missing_end(directory, loaded)
     loaded.producers = _producers(disk, directory, loaded)
     return loaded
 
@@ -121,11 +112,103 @@ def recover(disk: Disk, directory: Path, synced_at_least: int = 0) -> Loaded:
 def finish_swaps(disk: Disk, directory: Path, names: list[str]) -> None:
     """Complete a compaction that had made its replacement durable."""
     for swap in Swap.among(names):
-        for base_offset in log_bases(disk.names(directory)):
-            if swap.base_offset <= base_offset < swap.end_offset:
-                _drop(disk, directory, [base_offset])
-        disk.rename(directory / swap.name, directory / f"{swap.base_offset:020d}.log")
-        disk.sync_directory(directory)
+        bases = log_bases(disk.names(directory))
+        if swap.end_offset not in bases:
+            # Left by an attempt that failed; since then these segments were replaced by others.
+            disk.remove(directory / swap.name)
+            continue
+        put_in_place(disk, directory, swap, bases)
+
+
+def put_in_place(disk: Disk, directory: Path, swap: Swap, bases: list[int]) -> None:
+    """Give a durable replacement its name; what it replaces is gone for good before that."""
+    replaced = [each for each in bases if swap.base_offset <= each < swap.end_offset]
+    disk.remove(Segment(disk, directory, swap.base_offset).index_path)
+    _drop(disk, directory, [each for each in replaced if each != swap.base_offset])
+    disk.sync_directory(directory)
+    disk.rename(directory / swap.name, Segment(disk, directory, swap.base_offset).path)
+    disk.sync_directory(directory)
+
+
+def finish_removals(disk: Disk, directory: Path, log_start_offset: int) -> None:
+    """Remove segments before the log start that a power cut brought back."""
+    bases = log_bases(disk.names(directory))
+    gone = [base for base, following in pairwise(bases) if following <= log_start_offset]
+    _drop(disk, directory, gone)
+
+
+def _state(
+    disk: Disk, directory: Path, loaded: Loaded, summary: Summary | None
+) -> PartitionState | None:
+    try:
+        return read_state(disk, directory)
+    except Corruption as error:
+        if loaded.recovery_point == 0:
+            return None  # Its first sync never finished.
+        path = directory / STATE_NAME
+        loaded.damage.append(Damage(path, 0, 0, error.what))
+        disk.rename(path, path.with_suffix(".damaged"))
+    if summary is None:
+        return None
+    return PartitionState(
+        log_start_offset=summary.log_start_offset, leader_epochs=((summary.leader_epoch, 0),)
+    )
+
+
+def _load_segments(disk: Disk, directory: Path, loaded: Loaded) -> None:
+    bases = log_bases(disk.names(directory))
+    for position, base_offset in enumerate(bases):
+        following = bases[position + 1] if position + 1 < len(bases) else None
+        if loaded.segments and not _continues(loaded, base_offset):
+            loaded.is_cut = True
+            _drop(disk, directory, bases[position:])
+            return
+        segment = _segment(disk, directory, base_offset, loaded.state)
+        loaded.segments.append(segment)
+        if following is not None and following <= loaded.recovery_point:
+            _trust(segment, disk.size(segment.path))
+        elif _check(segment, disk.size(segment.path), loaded):
+            loaded.is_cut = True
+            _drop(disk, directory, bases[position + 1 :])
+            return
+
+
+def _segment(
+    disk: Disk, directory: Path, base_offset: int, state: PartitionState | None
+) -> Segment:
+    segment = Segment(disk, directory, base_offset)
+    segment.is_sparse = state is not None and base_offset < state.sparse_to
+    return segment
+
+
+def _continues(loaded: Loaded, base_offset: int) -> bool:
+    """Whether a segment may follow those before it; False: unsynced batches before it are missing."""
+    last = loaded.segments[-1]
+    if last.next_offset == base_offset:
+        return True
+    if last.next_offset >= loaded.recovery_point:
+        return False
+    reason = f"it ends at offset {last.next_offset}, the next segment begins at {base_offset}"
+    loaded.damage.append(Damage(last.path, last.size, last.next_offset, reason))
+    last.next_offset = base_offset
+    return True
+
+
+def _find_missing_end(directory: Path, loaded: Loaded) -> None:
+    """What was synced must be there: an offset is never given twice."""
+    start = loaded.state.log_start_offset if loaded.state is not None else 0
+    last = loaded.segments[-1] if loaded.segments else None
+    end = last.next_offset if last is not None else start
+    loaded.next_offset = max(end, loaded.recovery_point)
+    if end >= loaded.recovery_point:
+        return
+    loaded.is_tail_damaged = True
+    path, size = (last.path, last.size) if last is not None else (directory, 0)
+    if last is not None:
+        last.next_offset = loaded.recovery_point
+    if not any(each.path == path for each in loaded.damage):
+        reason = f"it ends at offset {end}, but was synced up to {loaded.recovery_point}"
+        loaded.damage.append(Damage(path, size, end, reason))
 
 
 def _drop(disk: Disk, directory: Path, bases: list[int]) -> None:
@@ -135,21 +218,17 @@ def _drop(disk: Disk, directory: Path, bases: list[int]) -> None:
         disk.remove(segment.path)
 
 
-def _trust(segment: Segment, size: int, loaded: Loaded, following: int) -> None:
+def _trust(segment: Segment, size: int) -> None:
     """A synced segment is not read again at start; its batches are checked whenever they are served."""
     if segment.load_from_index(size):
         segment.first_timestamp = segment.max_timestamp
         return
     segment.index = Index()
-    try:
-        for position, header in segment.walk(0, size):
-            segment.note(header, position)
-    except Corruption as error:
-        loaded.damage.append(Damage(segment.path, 0, segment.next_offset, error.what))
-    segment.next_offset = max(segment.next_offset, following)
+    for position, header in segment.walk_past_damage():
+        segment.note(header, position)
 
 
-def _check(segment: Segment, size: int, loaded: Loaded, recovery_point: int) -> bool:
+def _check(segment: Segment, size: int, loaded: Loaded) -> bool:
     """Read every batch; returns whether an unfinished tail was cut."""
     segment.size = size
     segment.index = Index()
@@ -160,37 +239,17 @@ def _check(segment: Segment, size: int, loaded: Loaded, recovery_point: int) -> 
                 segment.note(header, at)
                 position, expected = at + header.size, header.next_offset
         except Corruption as error:
-            if expected >= recovery_point:
-                loaded.cut_bytes += size - position
+            if expected >= loaded.recovery_point:
                 segment.truncate(position)
                 segment.file.sync()
                 break
             loaded.damage.append(Damage(segment.path, position, expected, error.what))
-            resumed = next_batch(segment, position + 1, size, expected)
+            resumed = segment.next_batch(position + 1, size, expected)
             if resumed is None:
-                loaded.is_tail_damaged = True
-                segment.next_offset = max(segment.next_offset, recovery_point)
                 break
             position, expected = resumed
     segment.durable_size = segment.size
     return segment.size < size
-
-
-def next_batch(segment: Segment, position: int, end: int, expected: int) -> tuple[int, int] | None:
-    """Look past damage for the next whole batch: returns (position, base offset)."""
-    data = memoryview(segment.read(min(RESYNC_BYTES, end - position), position))
-    haystack = bytes(data)
-    candidate = haystack.find(b"\x02", 16)
-    while candidate >= 0:
-        start = candidate - 16
-        if is_frame(data, start):
-            try:
-                header = checked_header(data, start, expected)
-                return position + start, header.base_offset
-            except Corruption:
-                pass
-        candidate = haystack.find(b"\x02", candidate + 1)
-    return None
 
 
 def _producers(disk: Disk, directory: Path, loaded: Loaded) -> Producers:
@@ -211,14 +270,7 @@ def _producers(disk: Disk, directory: Path, loaded: Loaded) -> Producers:
         break
     for segment in loaded.segments:
         if segment.next_offset > start:
-            _replay(segment, start, producers)
+            for _, header in segment.walk_past_damage():
+                if header.base_offset >= start and header.has_producer:
+                    producers.note(header, header.base_offset)
     return producers
-
-
-def _replay(segment: Segment, start: int, producers: Producers) -> None:
-    try:
-        for _, header in segment.walk(0, segment.size):
-            if header.base_offset >= start and header.has_producer:
-                producers.note(header, header.base_offset)
-    except Corruption:
-        return  # Reported where it was found; batches behind it keep their own sequence.

@@ -1,11 +1,13 @@
 """A segment: one append-only file of record batches, named after the offset of its first record.
 
-Invariant: bytes before `durable_size` have been synced and never change. A segment knows nothing of
-topics, requests or retention.
+Invariants: bytes before `durable_size` have been synced and never change; the last batch of a sealed
+segment ends where the next segment begins, so lost bytes are noticed. A segment knows nothing of topics,
+requests or retention.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from headwater.errors import Corruption
 from headwater.log.disk import Buffer, Disk, File
@@ -21,11 +23,23 @@ from headwater.wire.record_batch import (
 
 WALK_BYTES = 16 * 1024
 SCAN_BYTES = 1 << 20
+RESYNC_BYTES = 128 << 10
+LARGEST_RESYNC_BYTES = 64 << 20
+MAGIC_AT = 16
+MAGIC_BYTE = b"\x02"
+NOTHING = memoryview(b"")
 NO_TIMESTAMP = -1
 
 
 class NotCached(Exception):
     """The bytes are not in the page cache: read again on a thread that may wait for the disk."""
+
+
+class Place(NamedTuple):
+    """Where a batch begins, and the offset that is due there."""
+
+    position: int
+    offset: int
 
 
 class Segment:
@@ -41,6 +55,8 @@ class Segment:
         self.max_timestamp = NO_TIMESTAMP
         self.first_timestamp = NO_TIMESTAMP
         self.created_ms = 0
+        self.is_sparse = False
+        """Whether compaction may have taken out offsets; otherwise each batch follows the one before."""
         self._index: Index | None = None
         self._file: File | None = None
 
@@ -88,13 +104,28 @@ class Segment:
         self.next_offset = header.next_offset
 
     def find(
-        self, offset: int, end: int, *, cached: bool = False
+        self, offset: int, end: int, *, cached: bool = False, start: Place | None = None
     ) -> tuple[int, BatchHeader] | None:
-        """Return (position, header) of the first batch before `end` that reaches to `offset`."""
-        start = self.index.position_for_offset(max(0, offset - self.base_offset))
-        for position, header in self.walk(start, end, cached=cached):
-            if header.last_offset >= offset:
-                return position, header
+        """Return (position, header) of the first batch before `end` that reaches to `offset`.
+
+        A damaged batch hides itself, not the good ones behind it; if it may hold `offset` itself,
+        `Corruption` is raised.
+        """
+        start = start or self._indexed_place(offset)
+        while start.position < end:
+            last = start
+            try:
+                for position, header in self.walk(start.position, end, cached=cached):
+                    self._refuse_misplaced(header, last.offset)
+                    if header.last_offset >= offset:
+                        return position, header
+                    last = Place(position, header.next_offset)
+                break
+            except Corruption:
+                resumed = self.next_batch(last.position + 1, end, last.offset, cached=cached)
+                if resumed is None or resumed.offset > offset:
+                    raise
+                start = resumed
         return None
 
     def walk(
@@ -121,16 +152,47 @@ class Segment:
             local = 0
             while is_frame(view, local) and local + batch_size(view, local) <= len(view):
                 header = checked_header(view, local, expected)
+                self._refuse_misplaced(header, expected)
                 yield position + local, header, view[local : local + header.size]
                 local += header.size
                 expected = header.next_offset
             if local == 0:
                 view = self._whole_batch(view, position, end)
                 header = checked_header(view, 0, expected)
+                self._refuse_misplaced(header, expected)
                 yield position, header, view[: header.size]
                 local = header.size
                 expected = header.next_offset
             position += local
+
+    def walk_past_damage(self) -> Iterator[tuple[int, BatchHeader]]:
+        """Yield (position, header) of every batch that can be found; checksums are not looked at."""
+        start: Place | None = Place(0, self.base_offset)
+        while start is not None:
+            last = start
+            try:
+                for position, header in self.walk(start.position, self.size):
+                    self._refuse_misplaced(header, last.offset)
+                    last = Place(position, header.next_offset)
+                    yield position, header
+                start = None
+            except Corruption:
+                start = self.next_batch(last.position + 1, self.size, last.offset)
+
+    def next_batch(
+        self, position: int, end: int, expected: int, *, cached: bool = False
+    ) -> Place | None:
+        """Look past damage for the next whole batch of `expected` or later."""
+        window = RESYNC_BYTES
+        while True:
+            size = min(window, end - position)
+            data = memoryview(self.read(size, position, cached=cached)) if size > 0 else NOTHING
+            found = _whole_batch_in(data, expected)
+            if found is not None:
+                return Place(position + found.position, found.offset)
+            if size < window or window >= LARGEST_RESYNC_BYTES:
+                return None
+            window *= 8
 
     def read(self, size: int, position: int, *, cached: bool = False) -> Buffer:
         if not cached:
@@ -154,6 +216,7 @@ class Segment:
         while is_frame(view, good) and good + batch_size(view, good) <= len(view):
             try:
                 header = checked_header(view, good, expected)
+                self._refuse_misplaced(header, expected)
             except Corruption:
                 if good == 0:
                     raise
@@ -163,6 +226,32 @@ class Segment:
         if good == 0:
             raise Corruption(f"the batch at offset {expected} is damaged")
         return view[:good]
+
+    def read_from(
+        self, offset: int, end: int, max_bytes: int, *, cached: bool = False
+    ) -> memoryview:
+        """Return whole, checked batches from the one that holds `offset`; nothing if all are older.
+
+        Raises `Corruption` if that batch is damaged, or if damage may have taken it.
+        """
+        found = self.find(offset, end, cached=cached)
+        while found is not None:
+            position, header = found
+            try:
+                return self.read_batches(
+                    position, end, max_bytes, expected=header.base_offset, cached=cached
+                )
+            except Corruption:
+                # A damaged header may claim offsets of the batches behind it.
+                start = self.next_batch(position + 1, end, header.base_offset + 1, cached=cached)
+                if start is None or start.offset > offset:
+                    raise
+                found = self.find(offset, end, cached=cached, start=start)
+        return NOTHING
+
+    def find_position(self, offset: int) -> int:
+        """Return a position near which `offset` should be."""
+        return self._indexed_place(offset).position
 
     def truncate(self, size: int) -> None:
         """Cut an unfinished tail."""
@@ -201,19 +290,46 @@ class Segment:
             raise Corruption(f"no whole batch at byte {position} of {self.path.name}")
         return memoryview(self.read(batch_size(view, 0), position, cached=cached))
 
+    def _indexed_place(self, offset: int) -> Place:
+        relative, position = self.index.entry_for_offset(max(0, offset - self.base_offset))
+        return Place(position, self.base_offset + relative)
+
     def _stored_index(self) -> Index | None:
         data = self._disk.read_bytes(self.index_path)
         if data is None:
             return None
         try:
-            index, log_size, self.max_timestamp, self.next_offset = Index.decode(data)
+            index, log_size, max_timestamp, next_offset = Index.decode(data)
         except Corruption:
             return None
-        return index if log_size == self.size else None
+        if log_size != self.size:
+            return None
+        self.max_timestamp, self.next_offset = max_timestamp, next_offset
+        return index
 
     def _rebuilt_index(self) -> Index:
         self._index = Index()
         self.max_timestamp = NO_TIMESTAMP
-        for position, header in self.walk(0, self.size):
+        for position, header in self.walk_past_damage():
             self.note(header, position)
         return self._index
+
+    def _refuse_misplaced(self, header: BatchHeader, expected: int) -> None:
+        """The offset of a batch stands outside of its checksum: its neighbours vouch for it."""
+        is_early = header.base_offset < expected
+        if is_early or (header.base_offset > expected and not self.is_sparse):
+            raise Corruption(f"offset {header.base_offset} stands where {expected} should be")
+
+
+def _whole_batch_in(data: memoryview, expected: int) -> Place | None:
+    haystack = bytes(data)
+    candidate = haystack.find(MAGIC_BYTE, MAGIC_AT)
+    while candidate >= 0:
+        start = candidate - MAGIC_AT
+        if is_frame(data, start):
+            try:
+                return Place(start, checked_header(data, start, expected).base_offset)
+            except Corruption:
+                pass
+        candidate = haystack.find(MAGIC_BYTE, candidate + 1)
+    return None

@@ -9,7 +9,7 @@ from headwater.log.disk import Disk
 from headwater.log.index import Index
 from headwater.log.names import log_bases, snapshot_offsets, snapshot_path
 from headwater.log.producers import Producers
-from headwater.log.recovery import Damage, next_batch
+from headwater.log.recovery import Damage
 from headwater.log.segment import Segment
 from headwater.log.state import STATE_NAME, read_recovery_point, read_state
 
@@ -90,7 +90,7 @@ def scan_past_damage(segment: Segment, recovery_point: int) -> Iterator[Damage |
                 yield position - segment.size
                 return
             yield Damage(segment.path, position, expected, error.what)
-            resumed = next_batch(segment, position + 1, segment.size, expected)
+            resumed = segment.next_batch(position + 1, segment.size, expected)
             if resumed is None:
                 return
             position, expected = resumed
