@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -16,8 +17,8 @@ ASSIGNORS: Final = "org.apache.kafka.clients.consumer."
 
 
 @pytest.fixture(scope="session")
-def java() -> list[str]:
-    """The command that runs a scenario; the sources are compiled once per version of them."""
+def java() -> Iterator[subprocess.Popen[str]]:
+    """One JVM for all scenarios; the sources are compiled once per version of them."""
     try:
         libs = kafka_libs()
     except Unavailable as reason:
@@ -27,13 +28,17 @@ def java() -> list[str]:
     version = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
     classes = cache_directory() / "java-scenarios" / version
     if not (classes / "Scenarios.class").exists():
-        subprocess.run(
-            ["javac", "-Xlint:all", "-cp", f"{libs}/*", "-d", str(classes), str(SOURCE)],
-            check=True,
-            timeout=120,
-        )
-    quick_start = ["-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
-    return ["java", *quick_start, "-cp", f"{classes}:{libs}/*", "Scenarios"]
+        javac = ["javac", "-Xlint:all", "-cp", f"{libs}/*", "-d", str(classes), str(SOURCE)]
+        subprocess.run(javac, check=True, timeout=100)
+    with subprocess.Popen(
+        ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{classes}:{libs}/*", "Scenarios"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        yield process
+        process.kill()
 
 
 @pytest.mark.parametrize(
@@ -65,15 +70,14 @@ def java() -> list[str]:
         "admin-cluster",
     ],
 )
-def test_java_client(java: list[str], bootstrap: str, name: str, scenario: str):
-    action, *option = scenario.split()
+def test_java_client(java: subprocess.Popen[str], bootstrap: str, name: str, scenario: str):
+    assert java.stdin is not None
+    assert java.stdout is not None
 
-    done = subprocess.run(
-        [*java, bootstrap, action, name, *option],
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
+    java.stdin.write(f"{bootstrap} {name} {scenario}\n")
+    java.stdin.flush()
+    lines = [line := java.stdout.readline()]
+    while line not in {"passed\n", "failed\n", ""}:
+        lines.append(line := java.stdout.readline())
 
-    assert done.returncode == 0, done.stderr
+    assert lines == ["passed\n"], "".join(lines)

@@ -37,7 +37,13 @@ class BrokerProcess:
         began = time.monotonic()
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self.environment,
+                # Not where the tests run: a headwater.toml there is not for this broker.
+                cwd=self.log.parent,
             )
         try:
             self._wait_until_ready(began + ready_within_s)

@@ -1,5 +1,8 @@
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -45,10 +48,9 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * The Java client against a broker: one scenario per run, named on the command line.
- * A scenario that does not hold throws, and the exit status says so.
- *
- * <p>Arguments: bootstrap servers, scenario, a name that no other run uses, and what the scenario wants.
+ * The Java client against a broker. Each line of standard input is a scenario to run: bootstrap servers, a
+ * name that no other scenario uses, the scenario, and what it wants. The answer on standard output is
+ * "passed", or a stack trace and "failed".
  */
 public final class Scenarios {
     private static final Duration SHORT = Duration.ofMillis(50);
@@ -62,27 +64,39 @@ public final class Scenarios {
         this.name = name;
     }
 
-    public static void main(String[] arguments) throws Exception {
-        Scenarios scenarios = new Scenarios(arguments[0], arguments[2]);
-        String option = arguments.length > 3 ? arguments[3] : "";
-        switch (arguments[1]) {
-            case "codec" -> scenarios.codec(option);
-            case "record" -> scenarios.record();
-            case "idempotent" -> scenarios.idempotent();
-            case "acks" -> scenarios.acks(option);
-            case "too-large" -> scenarios.tooLarge();
-            case "rebalance" -> scenarios.rebalance(option);
-            case "cooperative" -> scenarios.cooperative();
-            case "static-member" -> scenarios.staticMember();
-            case "commit" -> scenarios.commit();
-            case "seek" -> scenarios.seek();
-            case "times" -> scenarios.times();
-            case "admin-topics" -> scenarios.adminTopics();
-            case "admin-configs" -> scenarios.adminConfigs();
-            case "admin-records" -> scenarios.adminRecords();
-            case "admin-groups" -> scenarios.adminGroups();
-            case "admin-cluster" -> scenarios.adminCluster();
-            default -> throw new IllegalArgumentException("no scenario " + arguments[1]);
+    public static void main(String[] none) throws IOException {
+        var input = new BufferedReader(new InputStreamReader(System.in, UTF_8));
+        for (String line = input.readLine(); line != null; line = input.readLine()) {
+            String[] words = line.split(" ");
+            try {
+                new Scenarios(words[0], words[1]).run(words[2], words.length > 3 ? words[3] : "");
+                System.out.println("passed");
+            } catch (Throwable error) {
+                error.printStackTrace(System.out);
+                System.out.println("failed");
+            }
+        }
+    }
+
+    private void run(String scenario, String option) throws Exception {
+        switch (scenario) {
+            case "codec" -> codec(option);
+            case "record" -> record();
+            case "idempotent" -> idempotent();
+            case "acks" -> acks(option);
+            case "too-large" -> tooLarge();
+            case "rebalance" -> rebalance(option);
+            case "cooperative" -> cooperative();
+            case "static-member" -> staticMember();
+            case "commit" -> commit();
+            case "seek" -> seek();
+            case "times" -> times();
+            case "admin-topics" -> adminTopics();
+            case "admin-configs" -> adminConfigs();
+            case "admin-records" -> adminRecords();
+            case "admin-groups" -> adminGroups();
+            case "admin-cluster" -> adminCluster();
+            default -> throw new IllegalArgumentException("no scenario " + scenario);
         }
     }
 
