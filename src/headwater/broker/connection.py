@@ -2,7 +2,8 @@
 
 Requests are handled one at a time, but for Produce: while one waits for its sync the next is appended, so
 that a pipelining producer fills each sync round. Reading stops while too much is pending; writing waits
-for the reader. Anything that is not Kafka's protocol closes this connection and no other.
+for the reader. Anything that is not Kafka's protocol closes this connection and no other. A request that
+has begun is finished even if its client is gone, but for those that only wait.
 """
 
 import asyncio
@@ -28,6 +29,8 @@ MOST_PIPELINED: Final = 32
 MOST_PENDING_FRAMES: Final = 16
 WRITE_BUFFER_BYTES: Final = 256 << 10
 PRODUCE_KEY: Final = 0
+WAITING_KEYS: Final = frozenset({1, 11, 14})
+"""Fetch, JoinGroup and SyncGroup wait for others and change nothing meanwhile: they may be given up."""
 
 
 class Reply:
@@ -39,6 +42,19 @@ class Reply:
         self.is_ready = False
         self.parts: deque[Part] = deque()
         self.size = 0
+
+    def next_piece(self) -> bytes | memoryview:
+        """Take the next bytes to write: no more at once than the transport may buffer.
+
+        What a slow reader has not taken stays here, where it counts as outstanding.
+        """
+        part = self.parts.popleft()
+        assert isinstance(part, (bytes, memoryview))
+        if len(part) > WRITE_BUFFER_BYTES:
+            part = memoryview(part)
+            self.parts.appendleft(part[WRITE_BUFFER_BYTES:])
+            part = part[:WRITE_BUFFER_BYTES]
+        return part
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -54,8 +70,9 @@ class Connection(asyncio.BufferedProtocol):
         self._running_only_produce = True
         self._is_write_paused = False
         self._is_read_paused = False
+        self._is_draining = False
         self._transport: asyncio.Transport | None = None
-        self._tasks: set[asyncio.Future[None]] = set()
+        self._tasks: dict[asyncio.Future[None], int] = {}
         self._host = ""
         self.last_active_s = 0.0
 
@@ -73,8 +90,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._server.forget(self)
-        for task in self._tasks:
-            task.cancel()
+        self._give_up_waiting()
         for reply in self._replies:
             self._traffic.outstanding_bytes -= reply.size
         self._replies.clear()
@@ -113,13 +129,25 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.close()
 
+    def abort(self) -> None:
+        """Close without waiting for the reader to take what was written."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def drain(self) -> list[asyncio.Future[None]]:
+        """Begin nothing more, and give up what only waits; returns the requests still to finish."""
+        self._is_draining = True
+        self._pending.clear()
+        self._give_up_waiting()
+        return list(self._tasks)
+
     @property
     def is_busy(self) -> bool:
         return self._running > 0
 
     def _advance(self) -> None:
         """Start every request that may start now."""
-        while self._pending and self._transport is not None and self._may_start(self._pending[0]):
+        while self._pending and self._may_start(self._pending[0]):
             frame = self._pending.popleft()
             try:
                 self._start(read_request(frame))
@@ -135,7 +163,7 @@ class Connection(asyncio.BufferedProtocol):
         self._throttle()
 
     def _may_start(self, frame: memoryview) -> bool:
-        if self._is_write_paused:
+        if self._is_write_paused or self._is_draining or self._transport is None:
             return False
         if self._running == 0:
             return True
@@ -163,8 +191,8 @@ class Connection(asyncio.BufferedProtocol):
         )
         self._running += 1
         task = asyncio.ensure_future(self._await(request, reply, outcome, started))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = request.api_key
+        task.add_done_callback(self._tasks.pop)
 
     async def _await(
         self, request: Request, reply: Reply, outcome: Awaitable[Message | None], started: float
@@ -177,15 +205,22 @@ class Connection(asyncio.BufferedProtocol):
             else:
                 self._finish(request, reply, message, started)
             self._advance()
-        except asyncio.CancelledError:
-            raise
+        except InvalidRequest as error:
+            self._hang_up(error)
         except Exception:
             logger.exception("a request failed, its connection is closed")
             self._hang_up(None)
 
+    def _give_up_waiting(self) -> None:
+        for task, api_key in self._tasks.items():
+            if api_key in WAITING_KEYS:
+                task.cancel()
+
     # Answers
 
     def _finish(self, request: Request, reply: Reply, message: Message, started: float) -> None:
+        if self._transport is None:
+            return
         reply.parts.extend(encode_response(request, message))
         reply.size = sum(len(each) for each in reply.parts)
         reply.is_ready = True
@@ -201,7 +236,7 @@ class Connection(asyncio.BufferedProtocol):
             while reply.parts:
                 if self._is_write_paused:
                     return
-                transport.write(reply.parts.popleft())  # type: ignore[arg-type]
+                transport.write(reply.next_piece())
             self._replies.popleft()
             self._traffic.outstanding_bytes -= reply.size
             self._traffic.sent_bytes += reply.size

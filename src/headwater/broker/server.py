@@ -16,6 +16,7 @@ logger = logging.getLogger(__name__)
 
 BACKLOG: Final = 1024
 IDLE_CHECK_S: Final = 10.0
+DRAIN_S: Final = 5.0
 
 
 class Server:
@@ -59,9 +60,18 @@ class Server:
             self._listener.close()
         if self._sweeper is not None:
             self._sweeper.cancel()
+        await self._drain()
         for each in list(self._connections):
             each.close()
         await self.broker.stop()
+        for each in list(self._connections):
+            each.abort()
+
+    async def _drain(self) -> None:
+        """Let requests that have begun finish, so that their clients learn of it."""
+        running = [task for each in self._connections for task in each.drain()]
+        if running:
+            await asyncio.wait(running, timeout=DRAIN_S)
 
     def admit(self, connection: Connection) -> bool:
         traffic = self.broker.traffic
@@ -86,9 +96,10 @@ class Server:
 
     async def _close_idle(self) -> None:
         loop = asyncio.get_running_loop()
+        longest_s = self.broker.settings.max_idle_ms / 1000
         while True:
-            await asyncio.sleep(IDLE_CHECK_S)
-            oldest = loop.time() - self.broker.settings.max_idle_ms / 1000
+            await asyncio.sleep(min(IDLE_CHECK_S, longest_s / 2))
+            oldest = loop.time() - longest_s
             for each in list(self._connections):
                 if each.last_active_s < oldest and not each.is_busy:
                     each.close()

@@ -1,5 +1,7 @@
 """What is on its way to clients: counted, so that slow readers cannot take all the memory."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,16 +25,26 @@ class Traffic:
     connections: int = 0
     refused_connections: int = 0
     outstanding_bytes: int = 0
-    """Answers that were built and not yet taken by their readers."""
+    """Answers that were built and not yet taken by their readers, and room for those being read."""
     received_bytes: int = 0
     sent_bytes: int = 0
     malformed_requests: int = 0
     apis: dict[str, ApiCount] = field(default_factory=dict)
 
-    def room_for_fetch(self) -> int:
-        """How large the next answer may be: small once readers leave too much untaken."""
-        room = self.fetch_memory_bytes - self.outstanding_bytes
-        return max(SMALLEST_ANSWER_BYTES, min(LARGEST_ANSWER_BYTES, room))
+    @contextmanager
+    def room_for_fetch(self, wanted_bytes: int) -> Iterator[int]:
+        """How large the next answer may be: small once readers leave too much untaken.
+
+        The room is taken until the answer is read, so that answers read at the same time share it.
+        """
+        free = self.fetch_memory_bytes - self.outstanding_bytes
+        room = max(SMALLEST_ANSWER_BYTES, min(LARGEST_ANSWER_BYTES, free))
+        taken = min(wanted_bytes, room)
+        self.outstanding_bytes += taken
+        try:
+            yield room
+        finally:
+            self.outstanding_bytes -= taken
 
     def count(self, api: str, seconds: float) -> None:
         counted = self.apis.get(api)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headwater.errors import Corruption
-from headwater.log.disk import Buffer, Disk, File
+from headwater.log.disk import Buffer, Disk, File, put
 from headwater.log.index import Index
 from headwater.wire.record_batch import (
     HEADER_SIZE,
@@ -209,7 +209,8 @@ class Segment:
 
         A damaged batch ends the answer; if it is the first, `Corruption` is raised.
         """
-        view = memoryview(self.read(min(max_bytes, end - position), position, cached=cached))
+        wanted = max(max_bytes, HEADER_SIZE)
+        view = memoryview(self.read(min(wanted, end - position), position, cached=cached))
         if not is_frame(view, 0) or batch_size(view, 0) > len(view):
             view = self._whole_batch(view, position, end, cached=cached)
         good = 0
@@ -261,13 +262,11 @@ class Segment:
 
     def write_index(self) -> None:
         """Keep the index beside the segment; it is disposable, so it is not synced."""
-        data = self.index.encode(self.size, self.max_timestamp, self.next_offset)
-        temporary = self.index_path.with_suffix(".index.tmp")
-        self._disk.remove(temporary)
-        file = self._disk.open(temporary)
-        file.append([data])
-        file.close()
-        self._disk.rename(temporary, self.index_path)
+        put(
+            self._disk,
+            self.index_path,
+            self.index.encode(self.size, self.max_timestamp, self.next_offset),
+        )
 
     def load_from_index(self, size: int) -> bool:
         """Learn this sealed segment's extent from its index file; False if that cannot be trusted."""

@@ -1,5 +1,7 @@
 """CreatePartitions: topics only grow."""
 
+from collections import Counter
+
 from headwater.broker.context import RequestContext
 from headwater.broker.handlers.create_topics import MOST_PARTITIONS
 from headwater.errors import HeadwaterError
@@ -15,11 +17,11 @@ from headwater.wire.messages.create_partitions import (
 async def create_partitions(
     request: CreatePartitionsRequest, context: RequestContext
 ) -> CreatePartitionsResponse:
-    names = [each.name for each in request.topics]
+    counts = Counter(each.name for each in request.topics)
     results = []
     for each in {each.name: each for each in request.topics}.values():
         error, message = _check(each, context)
-        if names.count(each.name) > 1:
+        if counts[each.name] > 1:
             error, message = ErrorCode.INVALID_REQUEST, "Duplicate topic name."
         topic = context.broker.topics.get(each.name)
         if error is ErrorCode.NONE and topic is not None and not request.validate_only:

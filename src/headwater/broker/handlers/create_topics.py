@@ -34,12 +34,11 @@ async def create_topics(
 ) -> CreateTopicsResponse:
     counts = Counter(each.name for each in request.topics)
     results = []
-    for name, count in counts.items():
-        if count > 1:
+    for name, asked in {each.name: each for each in request.topics}.items():
+        if counts[name] > 1:
             message = "Duplicate topic name."
             results.append(_refused(name, Refusal(ErrorCode.INVALID_REQUEST, message)))
             continue
-        asked = next(each for each in request.topics if each.name == name)
         try:
             result = await _create(asked, context, only_validate=request.validate_only)
             results.append(result)

@@ -28,6 +28,10 @@ async def _delete(asked: DeleteTopicState, context: RequestContext) -> Deletable
         result.error_message = "This server does not host this topic."
         return result
     result.name, result.topic_id = topic.name, topic.id
+    if topic.is_internal:
+        result.error_code = ErrorCode.INVALID_TOPIC_EXCEPTION
+        result.error_message = "The broker keeps its own state in this topic."
+        return result
     try:
         await context.broker.delete_topic(topic)
     except HeadwaterError as error:

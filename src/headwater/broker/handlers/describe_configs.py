@@ -24,8 +24,10 @@ from headwater.wire.messages.describe_configs import (
 def describe_configs(
     request: DescribeConfigsRequest, context: RequestContext
 ) -> DescribeConfigsResponse:
+    # Each resource once: its answer is many times the size of the question.
+    asked = {(each.resource_type, each.resource_name): each for each in request.resources}
     return DescribeConfigsResponse(
-        results=[_describe(each, request, context) for each in request.resources]
+        results=[_describe(each, request, context) for each in asked.values()]
     )
 
 

@@ -34,8 +34,11 @@ def _topics(request: DescribeLogDirsRequest, context: RequestContext) -> list[De
     topics = context.broker.topics
     if request.topics is None:
         return [_topic(each, None) for each in topics]
-    asked = [(topics.get(each.topic), each.partitions) for each in request.topics]
-    return [_topic(topic, set(indexes)) for topic, indexes in asked if topic is not None]
+    asked: dict[str, set[int]] = {}
+    for each in request.topics:
+        asked.setdefault(each.topic, set()).update(each.partitions)
+    found = [(topics.get(name), indexes) for name, indexes in asked.items()]
+    return [_topic(topic, indexes) for topic, indexes in found if topic is not None]
 
 
 def _topic(topic: Topic, indexes: set[int] | None) -> DescribeLogDirsTopic:

@@ -71,11 +71,15 @@ async def _wait(request: FetchRequest, session: Session, context: RequestContext
 
 
 async def _collect(request: FetchRequest, session: Session, context: RequestContext) -> Answers:
-    budget = Budget(min(request.max_bytes, context.broker.traffic.room_for_fetch()))
-    return {
-        key: await _read(key, followed, request.isolation_level, budget, context)
-        for key, followed in session.partitions.items()
-    }
+    # A copy: another request of the same session may change it while this one reads.
+    followed = list(session.partitions.items())
+    wanted = sum(max(0, each.request.partition_max_bytes) for _, each in followed)
+    with context.broker.traffic.room_for_fetch(max(0, min(request.max_bytes, wanted))) as room:
+        budget = Budget(min(request.max_bytes, room))
+        return {
+            key: await _read(key, each, request.isolation_level, budget, context)
+            for key, each in followed
+        }
 
 
 def _find(key: tuple[TopicKey, int], context: RequestContext) -> Partition | ErrorCode:
@@ -159,7 +163,9 @@ def _is_enough(answers: Answers, min_bytes: int) -> bool:
 def _respond(answers: Answers, session: Session) -> FetchResponse:
     topics: dict[TopicKey, list[PartitionData]] = {}
     for (topic, index), answer in answers.items():
-        followed = session.partitions[topic, index]
+        followed = session.partitions.get((topic, index))
+        if followed is None:
+            continue
         is_news = followed.is_news(answer)
         if answer.records:
             # To the end of the queue: the limits of the next answer must not starve the others.

@@ -1,5 +1,7 @@
 """ListOffsets: the start, the end, or the first record at or after a time, exact to the record."""
 
+from collections import Counter
+
 from headwater.broker.context import RequestContext
 from headwater.broker.partition import Partition
 from headwater.errors import HeadwaterError
@@ -23,16 +25,16 @@ READ_COMMITTED = 1
 
 
 async def list_offsets(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
-    seen = [
+    seen = Counter(
         (topic.name, each.partition_index) for topic in request.topics for each in topic.partitions
-    ]
+    )
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
                     _refused(each, ErrorCode.INVALID_REQUEST)
-                    if seen.count((topic.name, each.partition_index)) > 1
+                    if seen[topic.name, each.partition_index] > 1
                     else await _list(topic.name, each, request.isolation_level, context)
                     for each in topic.partitions
                 ],

@@ -17,6 +17,9 @@ from headwater.wire.messages.metadata import (
 )
 from headwater.wire.schema import ZERO_UUID
 
+FIRST_VERSION_WITHOUT_NAMES = 12
+"""From here on a topic may be asked for by its id alone; versions 10 and 11 only carry the field."""
+
 
 async def metadata(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
     broker = context.broker
@@ -66,7 +69,7 @@ def _asked(
     """In version 0 an empty list asks for all topics; later null does, and an empty list for none."""
     if request.topics is None or (context.version == 0 and not request.topics):
         return list(context.broker.topics)
-    return request.topics
+    return list({(each.name, each.topic_id): each for each in request.topics}.values())
 
 
 async def _describe(
@@ -79,6 +82,8 @@ async def _describe(
     if isinstance(asked, Topic):
         return _found(asked, operations, context)
     topics = context.broker.topics
+    if asked.name is None and context.version < FIRST_VERSION_WITHOUT_NAMES:
+        return _missing("", asked.topic_id, ErrorCode.INVALID_REQUEST)
     if asked.name is None:
         found = topics.by_id(asked.topic_id)
         if found is None:

@@ -3,6 +3,7 @@
 from headwater.broker.context import RequestContext
 from headwater.broker.groups.committing import Committer
 from headwater.broker.groups.records import CommittedOffset, TopicPartition
+from headwater.log.settings import LONG_MAX
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -58,7 +59,9 @@ def _offsets_to_commit(
 ) -> dict[TopicPartition, CommittedOffset]:
     has_partition = context.broker.topics.topic_has_partition
     now_ms = context.broker.groups.clock.now_ms()
-    expires_at_ms = None if request.retention_time_ms < 0 else now_ms + request.retention_time_ms
+    expires_at_ms = (
+        None if request.retention_time_ms < 0 else min(now_ms + request.retention_time_ms, LONG_MAX)
+    )
     return {
         TopicPartition(name, each.partition_index): _committed(each, now_ms, expires_at_ms)
         for topic, name in zip(request.topics, names, strict=True)
