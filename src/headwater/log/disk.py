@@ -70,6 +70,16 @@ class Disk(Protocol):
     def sync_directory(self, path: Path) -> None: ...
 
 
+def put(disk: Disk, path: Path, data: bytes) -> None:
+    """Put a whole new content in place without waiting for the disk: for what can be made again."""
+    temporary = path.with_name(path.name + ".tmp")
+    disk.remove(temporary)
+    file = disk.open(temporary)
+    file.append([data])
+    file.close()
+    disk.rename(temporary, path)
+
+
 class LocalFile:
     """A file descriptor of this machine; closed when the last reader lets go of it."""
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from headwater.clock import Clock
 from headwater.errors import Corruption, OffsetOutOfRange, StorageFailed
 from headwater.log.admission import Admitted, admit
-from headwater.log.disk import Disk, File
+from headwater.log.disk import Disk, File, put
 from headwater.log.index import Index
 from headwater.log.names import snapshot_offsets, snapshot_path
 from headwater.log.producers import Producers
@@ -128,6 +128,7 @@ class PartitionLog:
         self.failure: StorageFailed | None = None
         self.damage: list[Damage] = []
         self._dirty: dict[Segment, None] = {}
+        self._is_changed = False
         self._new_files: list[File] = []
         self._new_directories: dict[Path, None] = {}
         self._recovery_point: RecoveryPoint | None = None
@@ -336,9 +337,10 @@ class PartitionLog:
         if self.failure is not None:
             raise self.failure
         self.sync()
-        if self.segments:
+        if self.segments and self._is_changed:
+            # Not synced: should they be lost, recovery makes them anew from the batches.
             self.active.write_index()
-            self._write_snapshot()
+            put(self.disk, snapshot_path(self.directory, self.next_offset), self.producers.encode())
         return self.summary()
 
     def summary(self) -> Summary:
@@ -385,6 +387,7 @@ class PartitionLog:
                 hint="free disk space or check the disk; nothing of this batch was kept",
             ) from error
         self._dirty[segment] = None
+        self._is_changed = True
         if header.has_producer:
             self.producers.note(placed, placed.base_offset)
         self.next_offset = placed.next_offset
@@ -431,15 +434,18 @@ class PartitionLog:
 
     def _settle(self, loaded: Loaded) -> None:
         """Make durable what recovery found and decided, before anybody sees it."""
+        self._is_changed = True
         if loaded.is_cut:
             self.state = self.state.with_epoch_from(self.next_offset)
-        self.write_state()
+        if self.state != loaded.state:
+            self.write_state()
         if loaded.is_tail_damaged:
             self.roll(self.clock.now_ms())
         for each in self.segments:
             if each.next_offset > loaded.recovery_point:
                 self._dirty[each] = None
-        self._new_directories[self.directory] = None
+        if loaded.is_cut or loaded.damage or self._dirty:
+            self._new_directories[self.directory] = None
         self.sync()
 
     def _report(self, segment: Segment, offset: int, error: Corruption) -> None:
