@@ -340,6 +340,7 @@ class PartitionLog:
         if self.segments and self._is_changed:
             # Not synced: should they be lost, recovery makes them anew from the batches.
             self.active.write_index()
+        if self.segments and self._is_changed and self.active.size:
             put(self.disk, snapshot_path(self.directory, self.next_offset), self.producers.encode())
         return self.summary()
 
@@ -444,7 +445,7 @@ class PartitionLog:
         for each in self.segments:
             if each.next_offset > loaded.recovery_point:
                 self._dirty[each] = None
-        if loaded.is_cut or loaded.damage or self._dirty:
+        if loaded.is_cut or loaded.has_removed or loaded.damage or self._dirty:
             self._new_directories[self.directory] = None
         self.sync()
 

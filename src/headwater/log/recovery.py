@@ -62,6 +62,8 @@ class Loaded:
     is_cut: bool = False
     damage: list[Damage] = field(default_factory=list)
     is_tail_damaged: bool = False
+    has_removed: bool = False
+    """Whether files of a lost end were removed: they must not come back."""
 
 
 def load_trusted(disk: Disk, directory: Path, summary: Summary) -> Loaded | None:
@@ -253,21 +255,32 @@ def _check(segment: Segment, size: int, loaded: Loaded) -> bool:
 
 
 def _producers(disk: Disk, directory: Path, loaded: Loaded) -> Producers:
-    """Take the newest readable snapshot and replay the batches after it."""
+    """Take the newest readable snapshot and replay the batches after it.
+
+    A snapshot that cannot be read is no loss while the batches it summed up are still there. Those of a
+    clean shutdown are not synced, so a power cut may tear them; only the ones made with a segment count.
+    """
     producers = Producers()
     start = 0
+    unreadable: list[Damage] = []
+    bases = {each.base_offset for each in loaded.segments}
     for offset in reversed(snapshot_offsets(disk.names(directory))):
         path = snapshot_path(directory, offset)
         if offset > loaded.next_offset:
             disk.remove(path)
+            loaded.has_removed = True
             continue
         try:
             producers = Producers.decode(disk.read_bytes(path) or b"")
         except Corruption as error:
-            loaded.damage.append(Damage(path, 0, offset, error.what))
+            if offset in bases:
+                unreadable.append(Damage(path, 0, offset, error.what))
             continue
         start = offset
         break
+    first = loaded.segments[0].base_offset if loaded.segments else 0
+    if start < first:
+        loaded.damage += unreadable
     for segment in loaded.segments:
         if segment.next_offset > start:
             for _, header in segment.walk_past_damage():
