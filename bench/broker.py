@@ -22,6 +22,8 @@ from rigs.headwater_process import HeadwaterProcess
 from rigs.process import Unavailable
 
 FAMILIES = ("start", "throughput", "latency", "catch-up", "restart")
+# Above this, the numbers say more about the other programs than about the brokers.
+QUIET_CORES = 0.1
 NewBroker = Callable[[], Broker]
 
 
@@ -80,10 +82,16 @@ def main() -> None:
     except Unavailable as reason:
         brokers.pop(results.THEIRS, None)
         found.notes.append(f"Apache Kafka was not measured: {reason}.")
+    others = measures.OtherPrograms()
     _measure(Run(brokers, scale, found), set(arguments.families), arguments.restart_kafka)
-    found.save()
+    found.notes.append(_disturbance(others.cores()))
+    is_whole = (
+        not arguments.quick and not arguments.only and set(arguments.families) == set(FAMILIES)
+    )
+    found.save(results.JSON_FILE if is_whole else results.ASIDE_FILE)
     print(f"\n{results.terminal(found.rows())}\n\n{results.terminal(found.core_rows())}")
-    if not arguments.quick and not arguments.only and set(arguments.families) == set(FAMILIES):
+    print("", *found.notes, sep="\n")
+    if is_whole:
         results.DOCS_FILE.write_text(results.render(results.load_saved()))
 
 
@@ -112,6 +120,11 @@ def _arguments() -> argparse.Namespace:
         "--restart-kafka", action="store_true", help="measure the restart of Apache Kafka, too"
     )
     return parser.parse_args()
+
+
+def _disturbance(cores: float) -> str:
+    note = f"Other programs used {cores:.2f} of the cores on average while this was measured."
+    return note if cores < QUIET_CORES else f"{note} That is too much: measure again in peace."
 
 
 def _flags() -> str:

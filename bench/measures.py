@@ -1,6 +1,7 @@
 """What is measured of a broker, one function per family; a broker is a running rig."""
 
 import os
+import resource
 import statistics
 import sys
 import threading
@@ -94,11 +95,13 @@ def throughput(broker: Broker, scale: Scale, report: Report) -> None:
         report(f"produce {shape}", written.mb_per_second)
         report(f"produce {shape}: client cores", written.client_cpu_seconds / written.seconds)
         report(f"produce {shape}: broker cores", cpu.seconds / written.seconds)
-        with _broker_cpu(broker) as cpu:
-            read = apart(load.consume, broker.bootstrap, topic, partitions, size_bytes)
-        report(f"consume {shape}", read.mb_per_second)
-        report(f"consume {shape}: client cores", read.client_cpu_seconds / read.seconds)
-        report(f"consume {shape}: broker cores", cpu.seconds / read.seconds)
+        # Reading is over so soon that one look is not enough.
+        for _ in range(3):
+            with _broker_cpu(broker) as cpu:
+                read = apart(load.consume, broker.bootstrap, topic, partitions, size_bytes)
+            report(f"consume {shape}", read.mb_per_second)
+            report(f"consume {shape}: client cores", read.client_cpu_seconds / read.seconds)
+            report(f"consume {shape}: broker cores", cpu.seconds / read.seconds)
         load.delete_topic(broker.bootstrap, topic)
 
 
@@ -150,6 +153,28 @@ def restart(broker: Broker, scale: Scale, report: Report) -> None:
             assert all(topic.error_code == ErrorCode.none for topic in response.topics)
     broker.restart()
     report(f"restart with {scale.topics} topics x 8 partitions", broker.start_seconds)
+
+
+class OtherPrograms:
+    """Processor time that the machine spent on anything but this run and what it started."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.others = self._others()
+
+    def cores(self) -> float:
+        """Cores in use by others on average; right once every child has ended."""
+        return (self._others() - self.others) / (time.monotonic() - self.began)
+
+    def _others(self) -> float:
+        # cpu user nice system idle iowait irq softirq steal: time of all cores since the start.
+        ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+        busy = (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+        own = sum(
+            usage.ru_utime + usage.ru_stime
+            for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        )
+        return busy - own
 
 
 def percentile(samples: list[float], rank: int) -> float:

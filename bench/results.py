@@ -10,6 +10,8 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 JSON_FILE: Final = ROOT / "bench" / "results" / "broker.json"
+# A run that is short or partial is not for the record.
+ASIDE_FILE: Final = JSON_FILE.with_suffix(".json.tmp")
 DOCS_FILE: Final = ROOT / "docs" / "benchmarks.md"
 OURS, THEIRS = "headwater", "kafka"
 
@@ -133,9 +135,9 @@ class Results:
             "samples": self.samples,
         }
 
-    def save(self) -> None:
-        JSON_FILE.parent.mkdir(parents=True, exist_ok=True)
-        JSON_FILE.write_text(json.dumps(self.as_json(), indent=2) + "\n")
+    def save(self, file: Path) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(self.as_json(), indent=2) + "\n")
 
 
 def load_saved() -> dict[str, Any]:
@@ -233,4 +235,5 @@ Processor time used per second of wall time. A client near or above one core is 
 the number says what this client can do, not what the broker can.
 
 {cores}
+
 {notes}"""
