@@ -3,8 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from headwater.testing import Broker
+
+settings.register_profile("headwater", deadline=None)
+settings.load_profile("headwater")
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ LARGEST_OUTPUT_BYTES: Final = 256 * 1024 * 1024
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER_SIZE = 16
 _CHUNK_SIZE = struct.Struct(">I")
+_NO_ROOM = "failed to write whole buffer"
+"""What Rust's standard library says when the output does not fit."""
 
 
 def decompress(codec: int, data: memoryview | bytes) -> bytes | memoryview:
@@ -34,7 +36,7 @@ def decompress(codec: int, data: memoryview | bytes) -> bytes | memoryview:
             return _bounded(cramjam.lz4, data)
         if codec == ZSTD:
             return _bounded(cramjam.zstd, data)
-    except cramjam.DecompressionError as error:
+    except (cramjam.DecompressionError, struct.error) as error:
         raise Corruption(f"a {NAMES[codec]} batch cannot be decompressed: {error}") from error
     raise InvalidRequest(f"unknown compression codec {codec}")
 
@@ -55,8 +57,9 @@ def _bounded(module: object, data: memoryview | bytes) -> memoryview:
         output = bytearray(guess)
         try:
             size = module.decompress_into(data, output)  # type: ignore[attr-defined]
-        except cramjam.DecompressionError:
-            if guess >= LARGEST_OUTPUT_BYTES:
+        except cramjam.DecompressionError as error:
+            # Only for want of room is it worth trying again: damage must not cost the largest buffer.
+            if str(error) != _NO_ROOM or guess >= LARGEST_OUTPUT_BYTES:
                 raise
             guess = min(LARGEST_OUTPUT_BYTES, guess * 16)
             continue

@@ -23,6 +23,9 @@ from headwater.wire.record_batch import (
 
 Header = tuple[str, bytes | None]
 
+_LARGEST_ZIGZAG = 2**64 - 1
+_TIMES = range(-(2**63), 2**63)
+
 
 class Record(NamedTuple):
     """One record at its place in the log."""
@@ -78,11 +81,12 @@ def scan_records(header: BatchHeader, body: memoryview) -> list[RawRecord]:
             if size >= 0:
                 key = bytes(body[cursor : cursor + size])
                 cursor += size
-            value_size, _ = read_varint(body, cursor)
-            if length < 0 or end > len(body):
+            value_size, cursor = read_varint(body, cursor)
+            if length < 0 or max(end, cursor + max(0, value_size)) > len(body) or cursor > end:
                 raise Corruption(
                     f"a record of the batch at offset {header.base_offset} is cut short"
                 )
+            _refuse_misplaced(header, offset_delta, header.base_timestamp + timestamp_delta)
             found.append(
                 RawRecord(offset_delta, timestamp_delta, key, value_size < 0, position, end)
             )
@@ -161,6 +165,8 @@ def read_varint(buffer: memoryview, position: int) -> tuple[int, int]:
         position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
+            if value > _LARGEST_ZIGZAG:
+                raise Corruption("a varint is larger than 64 bits")
             return (value >> 1) ^ -(value & 1), position
         shift += 7
         if shift > 63:
@@ -184,6 +190,7 @@ def _decode_records(header: BatchHeader, body: memoryview) -> list[Record]:
             header.max_timestamp if header.has_append_time else header.base_timestamp + delta
         )
         offset_delta, cursor = read_varint(body, cursor)
+        _refuse_misplaced(header, offset_delta, header.base_timestamp + delta)
         key, cursor = _read_sized(body, cursor)
         value, cursor = _read_sized(body, cursor)
         count, cursor = read_varint(body, cursor)
@@ -192,11 +199,19 @@ def _decode_records(header: BatchHeader, body: memoryview) -> list[Record]:
             name, cursor = _read_sized(body, cursor)
             header_value, cursor = _read_sized(body, cursor)
             headers.append(((name or b"").decode(), header_value))
+        if cursor != end or count < 0:
+            raise Corruption(f"a record of the batch at offset {header.base_offset} has no end")
         decoded.append(
             Record(header.base_offset + offset_delta, timestamp, key, value, tuple(headers))
         )
         position = end
     return decoded
+
+
+def _refuse_misplaced(header: BatchHeader, offset_delta: int, timestamp: int) -> None:
+    """A batch that passes its checksum may still have been written wrongly."""
+    if not 0 <= offset_delta <= header.last_offset_delta or timestamp not in _TIMES:
+        raise Corruption(f"a record lies outside of its batch at offset {header.base_offset}")
 
 
 def _read_sized(body: memoryview, position: int) -> tuple[bytes | None, int]:
