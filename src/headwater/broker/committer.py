@@ -6,9 +6,10 @@ readers woken. A failed sync stops the partition and fails every request that wa
 
 import asyncio
 import logging
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from headwater.broker.partition import Partition
+from headwater.broker.sync_threads import SyncThreads
 from headwater.log.partition import SyncJob
 
 logger = logging.getLogger(__name__)
@@ -21,28 +22,25 @@ class Committer:
 
     def __init__(self, flush_ms: int) -> None:
         self._flush_ms = flush_ms
-        self._pool = ThreadPoolExecutor(SYNC_THREADS, thread_name_prefix="sync")
+        self._threads = SyncThreads(SYNC_THREADS)
         self._urgent: dict[Partition, asyncio.Future[None]] = {}
         self._relaxed: dict[Partition, asyncio.TimerHandle] = {}
-        self._wake = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._syncing: dict[Partition, asyncio.Future[None]] = {}
+        self._is_round_due = False
+        self._round_began_s = 0.0
         self.rounds = 0
         self.last_round_s = 0.0
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._run(), name="committer")
+        self._threads.start()
 
     async def stop(self) -> None:
         """Finish what was asked for, then stop."""
         for partition in list(self._relaxed):
-            self.commit(partition)
-        waiting = list(self._urgent.values())
-        if waiting:
+            _ignore_outcome(self.commit(partition))
+        while waiting := [*self._urgent.values(), *self._syncing.values()]:
             await asyncio.wait(waiting)
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        self._pool.shutdown()
+        self._threads.stop()
 
     def commit(self, partition: Partition) -> asyncio.Future[None]:
         """Return a future that is done once everything appended so far is durable."""
@@ -52,7 +50,7 @@ class Committer:
             self._urgent[partition] = future
             if (timer := self._relaxed.pop(partition, None)) is not None:
                 timer.cancel()
-            self._wake.set()
+            self._begin_soon()
         return future
 
     async def durable(self, partition: Partition) -> None:
@@ -85,41 +83,52 @@ class Committer:
         self._relaxed.pop(partition, None)
         _ignore_outcome(self.commit(partition))
 
-    async def _run(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            round_, self._urgent = self._urgent, {}
-            started = loop.time()
-            await asyncio.gather(*(self._sync(*each) for each in round_.items()))
-            self.rounds += 1
-            self.last_round_s = loop.time() - started
+    def _begin_soon(self) -> None:
+        """Begin a round once the requests that have arrived are appended, unless one is running."""
+        if not self._is_round_due and not self._syncing:
+            self._is_round_due = True
+            asyncio.get_running_loop().call_soon(self._begin)
 
-    async def _sync(self, partition: Partition, waiting: asyncio.Future[None]) -> None:
+    def _begin(self) -> None:
+        self._is_round_due = False
+        self._round_began_s = asyncio.get_running_loop().time()
+        self._syncing, self._urgent = self._urgent, {}
+        for partition, waiting in list(self._syncing.items()):
+            job = partition.log.begin_sync()
+            if job is None:
+                self._end(partition, waiting)
+            else:
+                self._threads.submit(job, partial(self._synced, partition, job, waiting))
+
+    def _synced(
+        self,
+        partition: Partition,
+        job: SyncJob,
+        waiting: asyncio.Future[None],
+        error: BaseException | None,
+    ) -> None:
         log = partition.log
-        job = log.begin_sync()
-        if job is None:
-            _resolve(waiting, log.failure)
-            return
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._pool, _run_job, job)
-        except OSError as error:
-            if log.failure is None:
-                logger.exception(
-                    "sync failed, partition stopped", extra={"partition": partition.name}
-                )
-                log.fail(error)
-            _resolve(waiting, log.failure)
-            partition.wake_readers()
-            return
-        log.finish_sync(job)
-        _resolve(waiting, None)
+        if error is None:
+            log.finish_sync(job)
+        elif log.failure is None:
+            logger.error(
+                "sync failed, partition stopped",
+                extra={"partition": partition.name},
+                exc_info=error,
+            )
+            log.fail(error)
+        self._end(partition, waiting)
         partition.wake_readers()
 
-
-def _run_job(job: SyncJob) -> None:
-    job.run()
+    def _end(self, partition: Partition, waiting: asyncio.Future[None]) -> None:
+        """Answer who waited for this partition; the last one of a round begins the next."""
+        _resolve(waiting, partition.log.failure)
+        del self._syncing[partition]
+        if not self._syncing:
+            self.rounds += 1
+            self.last_round_s = asyncio.get_running_loop().time() - self._round_began_s
+            if self._urgent:
+                self._begin_soon()
 
 
 def _resolve(waiting: asyncio.Future[None], failure: Exception | None) -> None:

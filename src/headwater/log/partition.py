@@ -270,7 +270,7 @@ class PartitionLog:
             segment.durable_size = max(segment.durable_size, size)
         self.high_watermark = max(self.high_watermark, job.next_offset)
 
-    def fail(self, error: OSError) -> StorageFailed:
+    def fail(self, error: BaseException) -> StorageFailed:
         """Stop this partition: after a failed sync nobody knows what is on disk."""
         self.failure = StorageFailed(
             f"{self.directory.name} stopped after a disk error: {error}",

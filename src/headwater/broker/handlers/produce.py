@@ -68,12 +68,12 @@ def _hang_up_on_errors(responses: list[TopicProduceResponse]) -> None:
 
 
 async def _when_durable(waiting: Waiting, response: ProduceResponse) -> ProduceResponse:
-    # The futures are shared with other requests: `wait` does not cancel them if this one goes away.
-    await asyncio.wait({future for future, _ in waiting})
     for future, partition in waiting:
-        failure = future.exception()
-        if failure is not None:
-            _refuse(partition, failure)
+        try:
+            # Shared with other requests: if this one goes away, they still wait for it.
+            await asyncio.shield(future)
+        except HeadwaterError as error:
+            _refuse(partition, error)
     return response
 
 

@@ -1,0 +1,46 @@
+"""Threads that wait for the disk in place of the event loop, and call it back when a job is done."""
+
+import asyncio
+from collections.abc import Callable
+from queue import SimpleQueue
+from threading import Thread
+
+from headwater.log.partition import SyncJob
+
+Done = Callable[[BaseException | None], None]
+
+
+class SyncThreads:
+    """A few threads with one queue; leaner than an executor, because every acknowledgement passes here."""
+
+    def __init__(self, count: int) -> None:
+        self._jobs: SimpleQueue[tuple[SyncJob, Done, asyncio.AbstractEventLoop] | None] = (
+            SimpleQueue()
+        )
+        self._threads = [
+            Thread(target=self._work, name=f"sync-{number}", daemon=True) for number in range(count)
+        ]
+
+    def start(self) -> None:
+        for each in self._threads:
+            each.start()
+
+    def stop(self) -> None:
+        for _ in self._threads:
+            self._jobs.put(None)
+        for each in self._threads:
+            each.join()
+
+    def submit(self, job: SyncJob, done: Done) -> None:
+        """Run the job; `done` is called on the event loop, with the error if there was one."""
+        self._jobs.put((job, done, asyncio.get_running_loop()))
+
+    def _work(self) -> None:
+        while (item := self._jobs.get()) is not None:
+            job, done, loop = item
+            error: BaseException | None = None
+            try:
+                job.run()
+            except BaseException as raised:  # noqa: BLE001 - handed to who asked, whatever it is
+                error = raised
+            loop.call_soon_threadsafe(done, error)
