@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from crash.log_workload import COMPACTED, DELETED, LogWorkload, check_retries, check_survivor
+from headwater.log.partition import PartitionLog
 from headwater.log.settings import LogSettings
 from headwater.testing.power_cut import (
     RecordingDisk,
@@ -16,6 +17,7 @@ from headwater.testing.power_cut import (
     everything,
     nothing_unsynced,
 )
+from log.batches import read_all
 
 STEPS = 90
 CUTS = 40
@@ -57,8 +59,21 @@ def campaign(
             during = random.randint(before, len(disk.recording))
             check_crash_in_recovery(disk, root / f"again-{at}-{which}", during, marks, life, random)
             check_retries(log, marks, life)
-            tried += 2
+            check_second_crash(disk, root / f"later-{at}-{which}", log, random, life)
+            tried += 3
     return tried, checked
+
+
+def check_second_crash(
+    disk: RecordingDisk, left: Path, log: PartitionLog, random: Random, life: LogWorkload
+) -> None:
+    """The power fails once more after the log went on: nothing of the first crash comes back."""
+    disk.recording.leave(len(disk.recording), left, at_random(random))
+    again = life.reopened(RecordingDisk(left), left)
+    assert again.damage == []
+    assert again.next_offset == log.next_offset
+    assert read_all(again) == read_all(log)
+    assert dict(again.producers) == dict(log.producers), "producers were mixed up"
 
 
 def check_crash_in_recovery(
