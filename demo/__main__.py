@@ -44,6 +44,7 @@ class BrokerProcess:
         """Start and return the seconds until clients can connect."""
         began = time.monotonic()
         command = ["serve", "--data", str(self._data), "--listen", self.address]
+        command += ["--group-initial-rebalance-delay-ms", "500"]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "headwater", *command, "--log-level", "error", "--json"],
             stdout=subprocess.PIPE,
@@ -95,12 +96,15 @@ def collect(pending: list[tuple[str, object]], board: Scoreboard) -> None:
 
 
 def consume(reader: Reader, address: str) -> None:
-    with hw.connect(address, timeout_s=PATIENCE_S) as client:
-        with client.consumer(TOPIC, group=reader.group, start="start") as records:
-            for batch in records.batches(max_records=2_000, max_wait_s=0.2):
-                for record in batch:
-                    reader.seen[record.value["id"]] += 1
-                reader.count += len(batch)
+    with (
+        hw.connect(address, timeout_s=PATIENCE_S) as client,
+        client.consumer(TOPIC, group=reader.group, start="start") as records,
+    ):
+        reader.consumer = records
+        for batch in records.batches(max_records=2_000, max_wait_s=0.2):
+            for record in batch:
+                reader.seen[record.value["id"]] += 1
+            reader.count += len(batch)
 
 
 def screen(board: Scoreboard, note: str) -> Table:
@@ -132,9 +136,22 @@ def run(broker: BrokerProcess, board: Scoreboard) -> None:
         threading.Thread(target=consume, args=(each, broker.address), daemon=True)
         for each in board.readers
     ]
-    for each in [*producers, *consumers]:
+    for each in consumers:
+        each.start()
+    wait_for_members(board)
+    for each in producers:
         each.start()
     watch(broker, board, producers)
+
+
+def wait_for_members(board: Scoreboard) -> None:
+    """Return once every member has its share of the partitions."""
+    with console.status("groups are forming"):
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            if all(each.partitions for each in board.readers):
+                return
+            time.sleep(0.05)
 
 
 def watch(broker: BrokerProcess, board: Scoreboard, producers: list[threading.Thread]) -> None:

@@ -4,6 +4,8 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, field
 
+from headwater.client import Consumer
+
 
 @dataclass(slots=True)
 class Reader:
@@ -13,6 +15,11 @@ class Reader:
     name: str
     seen: Counter[str] = field(default_factory=Counter)
     count: int = 0
+    consumer: Consumer | None = None
+
+    @property
+    def partitions(self) -> int:
+        return len(self.consumer.assignment) if self.consumer is not None else 0
 
 
 @dataclass(slots=True)
