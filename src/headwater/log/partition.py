@@ -222,7 +222,7 @@ class PartitionLog:
             if found:
                 return found
             if offset < min(limit, segment.next_offset):
-                missing = Corruption(f"offset {offset} is missing in {segment.path.name}")
+                missing = Corruption(f"records are missing at the end of {segment.path.name}")
                 self._report(segment, offset, missing)
                 raise missing
         return memoryview(b"")
@@ -451,8 +451,8 @@ class PartitionLog:
 
     def _report(self, segment: Segment, offset: int, error: Corruption) -> None:
         """Say it once; a reader that tries again and again must not flood the log."""
-        damage = Damage(segment.path, segment.find_position(offset), offset, error.what)
-        if damage not in self.damage:
+        if not any((each.path, each.reason) == (segment.path, error.what) for each in self.damage):
+            damage = Damage(segment.path, segment.find_position(offset), offset, error.what)
             self.damage.append(damage)
             logger.error("damage found: %s", damage)
 

@@ -113,16 +113,16 @@ class Segment:
         """
         start = start or self._indexed_place(offset)
         while start.position < end:
-            last = start
+            last = None
             try:
                 for position, header in self.walk(start.position, end, cached=cached):
-                    self._refuse_misplaced(header, last.offset)
+                    self._refuse_misplaced(header, last[1].next_offset if last else start.offset)
                     if header.last_offset >= offset:
                         return position, header
-                    last = Place(position, header.next_offset)
+                    last = (position, header)
                 break
             except Corruption:
-                resumed = self.next_batch(last.position + 1, end, last.offset, cached=cached)
+                resumed = self._resume(start, last, end, cached=cached)
                 if resumed is None or resumed.offset > offset:
                     raise
                 start = resumed
@@ -137,6 +137,10 @@ class Segment:
             local = 0
             while local < len(view) and is_frame(view, local):
                 header = read_header(view, local)
+                if position + local + header.size > end:
+                    raise Corruption(
+                        f"no whole batch at byte {position + local} of {self.path.name}"
+                    )
                 yield position + local, header
                 local += header.size
             if local == 0 or (local < len(view) and len(view) - local >= HEADER_SIZE):
@@ -167,17 +171,18 @@ class Segment:
 
     def walk_past_damage(self) -> Iterator[tuple[int, BatchHeader]]:
         """Yield (position, header) of every batch that can be found; checksums are not looked at."""
-        start: Place | None = Place(0, self.base_offset)
-        while start is not None:
-            last = start
+        start = Place(0, self.base_offset)
+        while start.position < self.size:
+            last = None
             try:
                 for position, header in self.walk(start.position, self.size):
-                    self._refuse_misplaced(header, last.offset)
-                    last = Place(position, header.next_offset)
+                    self._refuse_misplaced(header, last[1].next_offset if last else start.offset)
+                    last = (position, header)
                     yield position, header
-                start = None
+                break
             except Corruption:
-                start = self.next_batch(last.position + 1, self.size, last.offset)
+                resumed = self._resume(start, last, self.size)
+                start = resumed or Place(self.size, self.next_offset)
 
     def next_batch(
         self, position: int, end: int, expected: int, *, cached: bool = False
@@ -288,6 +293,25 @@ class Segment:
         if not is_frame(view, 0) or position + batch_size(view, 0) > end:
             raise Corruption(f"no whole batch at byte {position} of {self.path.name}")
         return memoryview(self.read(batch_size(view, 0), position, cached=cached))
+
+    def _resume(
+        self,
+        start: Place,
+        last: tuple[int, BatchHeader] | None,
+        end: int,
+        *,
+        cached: bool = False,
+    ) -> Place | None:
+        """Find where to go on after a walk from `start` that got no further than `last`."""
+        if last is None:
+            return self.next_batch(start.position + 1, end, start.offset, cached=cached)
+        position, header = last
+        try:
+            checked_header(memoryview(self.read(header.size, position, cached=cached)), 0, 0)
+        except Corruption:
+            # The last one is the damaged one: its length or its offsets led the walk astray.
+            return self.next_batch(position + 1, end, header.base_offset + 1, cached=cached)
+        return self.next_batch(position + header.size + 1, end, header.next_offset, cached=cached)
 
     def _indexed_place(self, offset: int) -> Place:
         relative, position = self.index.entry_for_offset(max(0, offset - self.base_offset))

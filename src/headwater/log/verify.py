@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from headwater.errors import Corruption
@@ -11,7 +12,14 @@ from headwater.log.names import log_bases, snapshot_offsets, snapshot_path
 from headwater.log.producers import Producers
 from headwater.log.recovery import Damage
 from headwater.log.segment import Segment
-from headwater.log.state import STATE_NAME, read_recovery_point, read_state
+from headwater.log.state import (
+    RECOVERY_POINT_NAME,
+    STATE_NAME,
+    PartitionState,
+    is_recovery_point_readable,
+    read_recovery_point,
+    read_state,
+)
 
 
 @dataclass(slots=True)
@@ -25,6 +33,7 @@ class Report:
     size_bytes: int = 0
     first_offset: int = 0
     next_offset: int = 0
+    recovery_point: int = 0
     damage: list[Damage] = field(default_factory=list)
     unfinished_bytes: int = 0
     """A torn tail that was never acknowledged: the next start cuts it. Not damage."""
@@ -43,29 +52,46 @@ def partition_directories(disk: Disk, data: Path) -> list[Path]:
 def verify(disk: Disk, directory: Path) -> Report:
     """Read every batch of one partition and every small file beside it."""
     report = Report(directory.name)
-    recovery_point = read_recovery_point(disk, directory)
     names = disk.names(directory)
+    state = _verified_state(disk, directory, report)
+    _verify_recovery_point(disk, directory, report)
     bases = log_bases(names)
     report.first_offset = report.next_offset = bases[0]
-    for base_offset in bases:
-        segment = Segment(disk, directory, base_offset)
-        segment.size = disk.size(segment.path)
-        report.segments += 1
-        report.size_bytes += segment.size
-        is_last = base_offset == bases[-1]
-        _check_segment(segment, report, recovery_point if is_last else 1 << 62)
+    for base_offset, following in pairwise([*bases, None]):
+        segment = Segment(disk, directory, base_offset or 0)
+        segment.is_sparse = segment.base_offset < state.sparse_to
+        _verify_segment(segment, following, state, report)
         _check(report, segment.index_path, disk, Index.decode)
     for offset in snapshot_offsets(names):
         _check(report, snapshot_path(directory, offset), disk, Producers.decode)
-    try:
-        read_state(disk, directory)
-    except Corruption as error:
-        report.damage.append(Damage(directory / STATE_NAME, 0, report.first_offset, error.what))
     return report
 
 
-def _check_segment(segment: Segment, report: Report, recovery_point: int) -> None:
-    for found in scan_past_damage(segment, recovery_point):
+def _verified_state(disk: Disk, directory: Path, report: Report) -> PartitionState:
+    try:
+        return read_state(disk, directory) or PartitionState()
+    except Corruption as error:
+        report.damage.append(Damage(directory / STATE_NAME, 0, report.first_offset, error.what))
+        return PartitionState()
+
+
+def _verify_recovery_point(disk: Disk, directory: Path, report: Report) -> None:
+    path = directory / RECOVERY_POINT_NAME
+    data = disk.read_bytes(path)
+    report.recovery_point = read_recovery_point(disk, directory)
+    if data and not is_recovery_point_readable(data):
+        report.damage.append(Damage(path, 0, 0, "it has no slot that can be read"))
+
+
+def _verify_segment(
+    segment: Segment, following: int | None, state: PartitionState, report: Report
+) -> None:
+    """Read all of a segment, and look whether it reaches to where the next one begins."""
+    segment.size = segment.file.size()
+    report.segments += 1
+    report.size_bytes += segment.size
+    damaged = len(report.damage)
+    for found in scan_past_damage(segment, following or report.recovery_point):
         if isinstance(found, Damage):
             report.damage.append(found)
         elif found < 0:
@@ -74,6 +100,11 @@ def _check_segment(segment: Segment, report: Report, recovery_point: int) -> Non
             report.batches += 1
             report.records += found
     report.next_offset = max(report.next_offset, segment.next_offset)
+    due = report.recovery_point if following is None else following
+    is_gone = due <= state.log_start_offset
+    if segment.next_offset < due and not is_gone and len(report.damage) == damaged:
+        reason = f"it ends at offset {segment.next_offset}, but should reach to {due}"
+        report.damage.append(Damage(segment.path, segment.size, segment.next_offset, reason))
 
 
 def scan_past_damage(segment: Segment, recovery_point: int) -> Iterator[Damage | int]:
