@@ -110,15 +110,18 @@ class LocalFile:
         return b"".join(parts)
 
     def read_cached(self, size: int, position: int) -> Buffer | None:
+        # Both ends in memory: so is, almost always, what lies between; reading it all this way would
+        # need a zeroed buffer, which costs as much as the read.
+        is_cached = self._is_cached(position) and self._is_cached(position + size - 1)
+        return self.read(size, position) if is_cached else None
+
+    def _is_cached(self, position: int) -> bool:
         if _NOWAIT is None:
-            return None
-        buffer = bytearray(size)
+            return False
         try:
-            got = os.preadv(self._descriptor, [buffer], position, _NOWAIT)
+            return os.preadv(self._descriptor, [bytearray(1)], position, _NOWAIT) == 1
         except OSError:
-            return None
-        # A short answer means that the rest is not in memory, or the end of the file.
-        return buffer if got == size else None
+            return False
 
     def overwrite(self, data: bytes, position: int) -> None:
         os.pwrite(self._descriptor, data, position)
