@@ -99,6 +99,13 @@ class Broker:
             logger.exception("not a clean shutdown: the next start will look at every log")
         self._data.unlock()
 
+    def abandon(self) -> None:
+        """Let go as a crash would: nothing is finished and nothing is marked."""
+        self._housekeeping.stop()
+        self.committer.abandon()
+        self._threads.shutdown(cancel_futures=True)
+        self._data.unlock()
+
     async def delete_topic(self, topic: Topic) -> None:
         """Delete a topic; the files are removed behind the scenes."""
         await self.topics.mark_deleted(topic)
@@ -173,7 +180,8 @@ class Broker:
         partition = topic.partitions[0]
         journal = OffsetsJournal(partition, self.committer)
         self.groups = Groups(self.clock, journal, group_settings(self.settings))
-        for record in replay(partition.log):
+        # Offsets in a damaged batch are lost, earlier ones of the same group count again.
+        for record in replay(partition.log, past_damage=True):
             self.groups.replay(record.key or b"", record.value)
         self.groups.loaded()
         self.run_in_background(self.groups.run())

@@ -69,7 +69,7 @@ class DataDirectory:
         path = self.path / "meta"
         data = self._disk.read_bytes(path)
         if data is not None:
-            return str(json.loads(checksummed.unwrap(META_MAGIC, data))["cluster_id"])
+            return _cluster_id_in(data, path)
         made = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         document = json.dumps({"cluster_id": made}).encode()
         self._disk.replace(path, checksummed.wrap(META_MAGIC, document))
@@ -97,3 +97,13 @@ class DataDirectory:
         self._disk.replace(
             self.path / "clean-shutdown", checksummed.wrap(CLEAN_MAGIC, document.encode())
         )
+
+
+def _cluster_id_in(data: bytes, path: Path) -> str:
+    try:
+        return str(json.loads(checksummed.unwrap(META_MAGIC, data))["cluster_id"])
+    except Corruption as error:
+        raise Corruption(
+            f"{path} is damaged: {error.what}",
+            hint="restore it from a backup; without it, a new cluster id is made: remove the file",
+        ) from error

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from headwater.broker.committer import Committer
 from headwater.broker.partition import Partition
 from headwater.broker.replay import replay
+from headwater.errors import Corruption
 
 if TYPE_CHECKING:
     from headwater.broker.topics import TopicRecord
@@ -32,8 +33,16 @@ class MetadataLog:
         self._values: dict[str, dict[str, Any]] = {}
 
     def load(self) -> None:
-        for record in replay(self.partition.log):
-            self._apply((record.key or b"").decode(), record.value)
+        """Read all of it; raises `Corruption` rather than forget a topic."""
+        log = self.partition.log
+        try:
+            for record in replay(log):
+                self._apply((record.key or b"").decode(), record.value)
+        except Corruption as error:
+            raise Corruption(
+                f"the metadata of the topics in {log.directory} is damaged: {error.what}",
+                hint="restore that directory from a backup; headwater log verify shows the damage",
+            ) from error
 
     def topics(self) -> Mapping[str, dict[str, Any]]:
         """Return the record of each topic, by name."""

@@ -227,6 +227,14 @@ class PartitionLog:
                 raise missing
         return memoryview(b"")
 
+    def offset_past_damage(self, offset: int) -> int:
+        """Return where reading can go on after `read` raised `Corruption` at `offset`."""
+        for segment in self._segments_from(offset):
+            for _, header in segment.walk_past_damage():
+                if header.base_offset > offset:
+                    return header.base_offset
+        return self.high_watermark
+
     def epoch_at(self, offset: int) -> int:
         """Return the leader epoch under which `offset` was or will be written."""
         epochs = [epoch for epoch, start in self.state.leader_epochs if start <= offset]
