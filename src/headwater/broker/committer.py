@@ -42,6 +42,10 @@ class Committer:
             await asyncio.wait(waiting)
         self._threads.stop()
 
+    def abandon(self) -> None:
+        """Stop, and leave what was asked for undone."""
+        self._threads.stop()
+
     def commit(self, partition: Partition) -> asyncio.Future[None]:
         """Return a future that is done once everything appended so far is durable."""
         future = self._urgent.get(partition)

@@ -56,16 +56,33 @@ class Server:
 
     async def stop(self) -> None:
         """Stop listening, let running requests finish their writes, then close the logs."""
-        if self._listener is not None:
-            self._listener.close()
-        if self._sweeper is not None:
-            self._sweeper.cancel()
+        await self._stop_listening()
         await self._drain()
         for each in list(self._connections):
             each.close()
         await self.broker.stop()
         for each in list(self._connections):
             each.abort()
+
+    async def abandon(self) -> None:
+        """Stop as a crash would: connections break, and what is on disk stays as it is."""
+        await self._stop_listening()
+        for each in list(self._connections):
+            each.abort()
+        self.broker.abandon()
+
+    async def _stop_listening(self) -> None:
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        if self._listener is None:
+            return
+        loop = asyncio.get_running_loop()
+        for each in self._listener.sockets:
+            loop.remove_reader(each.fileno())
+        # What was accepted in this moment becomes a connection first: asyncio would lose its socket.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        self._listener.close()
 
     async def _drain(self) -> None:
         """Let requests that have begun finish, so that their clients learn of it."""

@@ -5,9 +5,28 @@ from headwater.testing import Broker
 def test_my_service():
     with Broker() as broker:
         my_service.run(bootstrap=broker.bootstrap)
+
+Nothing is loaded before its first use: pytest imports this package wherever Headwater is installed.
 """
 
-from headwater.testing.broker import Broker
-from headwater.testing.clock import SettableClock
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headwater.testing.broker import Broker as Broker
+    from headwater.testing.clock import SettableClock as SettableClock
 
 __all__ = ["Broker", "SettableClock"]
+
+_HOMES = {
+    "Broker": "headwater.testing.broker",
+    "SettableClock": "headwater.testing.clock",
+}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        message = f"module 'headwater.testing' has no attribute {name!r}"
+        raise AttributeError(message)
+    return getattr(import_module(home), name)

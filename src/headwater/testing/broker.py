@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import tempfile
 import threading
+import weakref
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import TracebackType
@@ -11,9 +12,13 @@ from typing import Any, Self, TypeVar
 
 from headwater.broker.broker import Broker as EmbeddedBroker
 from headwater.broker.server import Server
+from headwater.broker.topic_configs import check_config
+from headwater.broker.topics import check_topic_name
 from headwater.clock import Clock, SystemClock
 from headwater.config import BrokerSettings
+from headwater.errors import Conflict
 from headwater.log.disk import Disk, LocalDisk
+from headwater.testing.topic import Topic
 
 T = TypeVar("T")
 
@@ -25,6 +30,7 @@ class Broker:
     lives in a temporary directory that goes with it; with `data` it can be started again there.
 
     >>> with Broker() as broker:
+    ...     broker.create_topic("orders", partitions=2)
     ...     broker.bootstrap.startswith("127.0.0.1:")
     True
     """
@@ -37,8 +43,10 @@ class Broker:
         disk: Disk | None = None,
         **settings: Any,
     ) -> None:
-        self._is_temporary = data is None
         self.data = Path(data or tempfile.mkdtemp(prefix="headwater-"))
+        if data is None:
+            self._remove_data = weakref.finalize(self, shutil.rmtree, self.data, ignore_errors=True)
+        self._is_temporary = data is None
         self._clock = clock or SystemClock()
         self._disk = disk or LocalDisk()
         self._settings = {"listen": "127.0.0.1:0", **settings}
@@ -49,8 +57,7 @@ class Broker:
     @property
     def bootstrap(self) -> str:
         """The address for `bootstrap.servers`."""
-        assert self._server is not None, "the broker is not running"
-        return self._server.address
+        return self._running().address
 
     @property
     def port(self) -> int:
@@ -59,43 +66,51 @@ class Broker:
     @property
     def embedded(self) -> EmbeddedBroker:
         """The broker itself; use it only inside `call`."""
-        assert self._server is not None, "the broker is not running"
-        return self._server.broker
+        return self._running().broker
 
     def start(self) -> Self:
-        """Start and return once clients can connect."""
+        """Start and return once clients can connect; nothing happens if it is running.
+
+        Raises `Conflict` if another broker uses the same data, `Unavailable` if the port is taken.
+        """
+        if self._server is not None:
+            return self
+        settings = BrokerSettings(**{**self._settings, "data": str(self.data)})
         started: threading.Event = threading.Event()
         failure: list[BaseException] = []
-        settings = BrokerSettings(**{**self._settings, "data": str(self.data)})
+        loop = asyncio.new_event_loop()
+        server = Server(EmbeddedBroker(settings, self._disk, self._clock))
 
         def run() -> None:
-            loop = asyncio.new_event_loop()
-            self._loop = loop
             try:
-                self._server = Server(EmbeddedBroker(settings, self._disk, self._clock))
-                loop.run_until_complete(self._server.start())
+                loop.run_until_complete(server.start())
             except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
                 failure.append(error)
-                loop.close()
-                started.set()
-                return
             started.set()
-            loop.run_forever()
+            if not failure:
+                loop.run_forever()
             loop.close()
 
         self._thread = threading.Thread(target=run, name="headwater-broker", daemon=True)
         self._thread.start()
         started.wait()
         if failure:
+            self._thread.join()
             raise failure[0]
+        self._loop, self._server = loop, server
         self._settings["listen"] = f"127.0.0.1:{self.port}"
         return self
 
     def stop(self) -> None:
-        """Shut down cleanly; what was stored stays where `data` is."""
-        server = self._server
-        if server is not None:
-            self.call(server.stop)
+        """Shut down cleanly; what was stored stays where `data` is. Stopping twice is no error."""
+        if self._server is not None:
+            self.call(self._server.stop)
+            self._end_loop()
+
+    def kill(self) -> None:
+        """Stop as `kill -9` would: connections break, and the next start has to recover."""
+        if self._server is not None:
+            self.call(_abandon, self._server)
             self._end_loop()
 
     def restart(self) -> None:
@@ -103,21 +118,50 @@ class Broker:
         self.stop()
         self.start()
 
+    def create_topic(self, name: str, *, partitions: int = 1, **configs: object) -> None:
+        """Create a topic; `cleanup_policy="compact"` sets `cleanup.policy`.
+
+        Raises `Conflict` if it exists, `InvalidRequest` for a name or a config that Kafka would refuse.
+        """
+        check_topic_name(name)
+        chosen = {key.replace("_", "."): _shown(value) for key, value in configs.items()}
+        for key, value in chosen.items():
+            check_config(key, value)
+        self.call(self.embedded.topics.create, name, partitions, chosen)
+
+    def topic(self, name: str) -> Topic:
+        """Return a topic for assertions on what it holds.
+
+        >>> with Broker() as broker:
+        ...     broker.create_topic("orders")
+        ...     broker.topic("orders").values()
+        []
+        """
+        return Topic(name, self.embedded, self.call)
+
     def call(self, function: Callable[..., Awaitable[T]], *args: Any) -> T:
         """Run a coroutine function on the broker's event loop and return its result."""
-        assert self._loop is not None, "the broker is not running"
+        self._running()
+        assert self._loop is not None
 
         async def run() -> T:
             return await function(*args)
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result()
 
+    def _running(self) -> Server:
+        if self._server is None:
+            raise Conflict(
+                "the broker is not running", hint="use it in a `with` block, or call start()"
+            )
+        return self._server
+
     def _end_loop(self) -> None:
         assert self._loop is not None
         assert self._thread is not None
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._server = None
+        self._server = self._loop = None
 
     def __enter__(self) -> Self:
         return self.start()
@@ -130,4 +174,17 @@ class Broker:
     ) -> None:
         self.stop()
         if self._is_temporary:
-            shutil.rmtree(self.data, ignore_errors=True)
+            self._remove_data()
+
+
+async def _abandon(server: Server) -> None:
+    """Let go of sockets, files and lock, and break off everything that still runs on this loop."""
+    await server.abandon()
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for each in tasks:
+        each.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

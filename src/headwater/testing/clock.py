@@ -25,6 +25,8 @@ class SettableClock:
 
     def advance(self, *, seconds: float) -> None:
         """Let time pass, on both clocks."""
+        if seconds < 0:
+            raise ValueError("time does not pass backwards; jump_to moves the wall clock")
         with self._lock:
             self._now_ms += round(seconds * 1000)
             self._monotonic_s += seconds
