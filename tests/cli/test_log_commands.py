@@ -1,0 +1,87 @@
+"""`headwater log`: the files of a broker, offline."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import headwater as hw
+from cli.test_json_contract import SCHEMAS, strict
+from headwater.cli.main import run
+from headwater.testing import Broker
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A directory in which a broker has stored three records, of which one batch may be damaged."""
+    with Broker(data=tmp_path) as broker, hw.connect(broker.bootstrap) as client:
+        client.admin.topics.create("orders", partitions=1)
+        for number in range(3):
+            client.send("orders", {"number": number}, key=str(number))
+    return tmp_path
+
+
+def documents(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_sound_files_verify(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["log", "verify", str(data), "--json"]) == 0
+
+    reports = documents(capsys)
+    for each in reports:
+        jsonschema.validate(each, strict(SCHEMAS["headwater log verify"]))
+    orders = next(each for each in reports if each["partition"] == "orders-0")
+    assert (orders["records"], orders["next"], orders["state"]) == (3, 3, "ok")
+
+
+def test_flipped_bit_is_found_and_nothing_is_changed(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    segment = data / "orders-0" / f"{0:020d}.log"
+    damaged = bytearray(segment.read_bytes())
+    damaged[70] ^= 1
+    segment.write_bytes(damaged)
+
+    assert run(["log", "verify", str(data), "--json"]) == 1
+
+    captured = capsys.readouterr()
+    reports = [json.loads(line) for line in captured.out.splitlines()]
+    orders = next(each for each in reports if each["partition"] == "orders-0")
+    assert orders["state"] == "damaged"
+    assert "fails its checksum" in str(orders["damage"])
+    assert segment.read_bytes() == damaged
+
+
+def test_verify_of_a_folder_without_data_is_not_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["log", "verify", str(tmp_path)]) == 3
+    assert "there are no partitions in" in capsys.readouterr().err
+
+
+def test_dump_prints_batches_and_records(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["log", "dump", str(data / "orders-0"), "--json"]) == 0
+    batches = documents(capsys)
+    for each in batches:
+        jsonschema.validate(each, strict(SCHEMAS["headwater log dump"]))
+    assert [each["offset"] for each in batches] == [0, 1, 2]
+
+    assert run(["log", "dump", str(data / "orders-0"), "--records", "--from", "1", "--json"]) == 0
+    records = documents(capsys)
+    assert [(each["offset"], each["key"]) for each in records] == [(1, "1"), (2, "2")]
+    assert json.loads(str(records[0]["value"])) == {"number": 1}
+
+
+def test_dump_stops_at_damage_with_an_error(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    segment = data / "orders-0" / f"{0:020d}.log"
+    damaged = bytearray(segment.read_bytes())
+    damaged[-1] ^= 1
+    segment.write_bytes(damaged)
+
+    assert run(["log", "dump", str(data / "orders-0"), "--json"]) == 1
+
+    captured = capsys.readouterr()
+    assert len(captured.out.splitlines()) == 2
+    assert captured.err.startswith("error: the batch at offset 2 fails its checksum")
