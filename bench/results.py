@@ -223,7 +223,7 @@ turn on the same disk. Apache Kafka is one KRaft node from Maven with the settin
 ships with; it acknowledges from the page cache. Headwater syncs to disk before it acknowledges `acks=all`:
 where its numbers are lower, this is what the difference buys.
 
-- Produce: `acks=all`, `linger.ms=5`, batches up to 1 MB, incompressible by choice of no codec.
+- Produce: `acks=all`, `linger.ms=5`, batches up to 1 MB, random bytes, no compression.
 - Consume: a whole topic from its beginning, by one consumer, right after it was written.
 - Latency: 1 KiB records at 1,000 per second, `linger.ms=0`, counted from when a record was due.
 - Start: a new process on an empty directory, until a first record has been acknowledged.
