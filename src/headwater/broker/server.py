@@ -34,6 +34,13 @@ class Server:
     def address(self) -> str:
         return f"{self.broker.node.host}:{self.broker.node.port}"
 
+    @property
+    def bound_address(self) -> str:
+        """Where it listens, which may not be what clients are told."""
+        assert self._listener is not None
+        host, port = self._listener.sockets[0].getsockname()[:2]
+        return f"{host}:{port}"
+
     async def start(self) -> None:
         """Recover the data, then listen: a client that can connect can be served."""
         settings = self.broker.settings

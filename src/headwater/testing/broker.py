@@ -98,7 +98,7 @@ class Broker:
             self._thread.join()
             raise failure[0]
         self._loop, self._server = loop, server
-        self._settings["listen"] = f"127.0.0.1:{self.port}"
+        self._settings["listen"] = server.bound_address
         return self
 
     def stop(self) -> None:
