@@ -5,10 +5,12 @@ readers woken. A failed sync stops the partition and fails every request that wa
 """
 
 import asyncio
+import contextlib
 import logging
 from functools import partial
 
 from headwater.broker.partition import Partition
+from headwater.errors import StorageFailed
 from headwater.broker.sync_threads import SyncThreads
 from headwater.log.partition import SyncJob
 
@@ -65,9 +67,13 @@ class Committer:
         future.result()
 
     async def settle(self, partition: Partition) -> None:
-        """Sync what acks=0 and acks=1 left, so that who wrote it finds it in the next answer."""
+        """Sync what acks=0 and acks=1 left, so that who wrote it finds it in the next answer.
+
+        If that fails, the answer is about what was durable before: it can still be read.
+        """
         if not partition.log.is_synced:
-            await self.durable(partition)
+            with contextlib.suppress(StorageFailed):
+                await self.durable(partition)
 
     def commit_soon(self, partition: Partition) -> None:
         """Sync within `flush.ms`, at once if a reader is waiting: for acks=0 and acks=1."""

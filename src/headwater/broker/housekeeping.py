@@ -46,10 +46,11 @@ class Housekeeping:
         """Delete old segments, and forget idle producers."""
         broker = self._broker
         now_ms = broker.clock.now_ms()
+        unheard_s = broker.clock.monotonic_s() - broker.settings.producer_expiration_ms / 1000
         for partition in self._partitions():
             with _failures_stay_in(partition):
                 log = partition.log
-                log.producers.expire(now_ms - broker.settings.producer_expiration_ms)
+                log.producers.expire(unheard_s)
                 removal = retention.expire(log, now_ms)
                 if removal is not None:
                     logger.info(

@@ -391,6 +391,8 @@ class PartitionLog:
             placed = header._replace(base_offset=self.next_offset)
             segment.append(placed, [head, admitted.body])
         except OSError as error:
+            if self.segments and self.active.file.size() != self.active.size:
+                raise self.fail(error) from error  # Half a batch is there and could not be undone.
             raise StorageFailed(
                 f"{self.directory.name} could not be written: {error}",
                 hint="free disk space or check the disk; nothing of this batch was kept",
@@ -398,7 +400,7 @@ class PartitionLog:
         self._dirty[segment] = None
         self._is_changed = True
         if header.has_producer:
-            self.producers.note(placed, placed.base_offset)
+            self.producers.note(placed, placed.base_offset, self.clock.monotonic_s())
         self.next_offset = placed.next_offset
         return Appended(placed.base_offset, placed.last_offset, admitted.append_time_ms)
 
@@ -429,6 +431,7 @@ class PartitionLog:
     def _take(self, loaded: Loaded, *, is_trusted: bool) -> None:
         self.segments = loaded.segments
         self.producers = loaded.producers
+        self.producers.loaded(self.clock.monotonic_s())
         self.damage = loaded.damage
         self.state = replace(loaded.state or self.state, topic_id=self.state.topic_id)
         self.next_offset = self.high_watermark = loaded.next_offset

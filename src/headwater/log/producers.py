@@ -38,6 +38,8 @@ class ProducerState:
     epoch: int
     last_timestamp: int
     batches: list[StoredBatch] = field(default_factory=list)
+    seen_s: float = field(default=0.0, compare=False)
+    """When it was last heard of, on the monotonic clock: its own timestamps may be of any age."""
 
 
 class Producers:
@@ -89,13 +91,14 @@ class Producers:
                 )
         return None
 
-    def note(self, header: BatchHeader, base_offset: int) -> None:
+    def note(self, header: BatchHeader, base_offset: int, now_s: float = 0.0) -> None:
         """Learn of a batch that was appended at `base_offset`."""
         state = self._states.get(header.producer_id)
         if state is None or state.epoch != header.producer_epoch:
             state = ProducerState(header.producer_epoch, header.max_timestamp)
             self._states[header.producer_id] = state
         state.last_timestamp = header.max_timestamp
+        state.seen_s = now_s
         if header.base_sequence != NO_SEQUENCE:
             last_offset = base_offset + header.last_offset_delta
             stored = StoredBatch(
@@ -103,10 +106,15 @@ class Producers:
             )
             state.batches = [*state.batches[1 - REMEMBERED_BATCHES :], stored]
 
-    def expire(self, before_ms: int) -> None:
-        """Forget producers whose last batch is older than `before_ms`."""
+    def loaded(self, now_s: float) -> None:
+        """From now on the producers that were found have their full time to be heard from again."""
+        for state in self._states.values():
+            state.seen_s = now_s
+
+    def expire(self, before_s: float) -> None:
+        """Forget producers that have not been heard from since `before_s`, on the monotonic clock."""
         self._states = {
-            each: state for each, state in self._states.items() if state.last_timestamp >= before_ms
+            each: state for each, state in self._states.items() if state.seen_s >= before_s
         }
 
     def last_offsets(self) -> dict[int, int]:

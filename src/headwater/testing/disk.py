@@ -75,7 +75,7 @@ class FaultyDisk:
         self._disk = disk or LocalDisk()
         self._faults: list[Fault] = []
         self._crash_points: list[CrashPoint] = []
-        self._held: dict[str, threading.Event] = {}
+        self._held: dict[str, tuple[threading.Event, threading.Event]] = {}
         self._lock = threading.Lock()
         self.is_dead = False
         self.struck = 0
@@ -99,11 +99,14 @@ class FaultyDisk:
         return point
 
     @contextmanager
-    def holding(self, operation: str) -> Iterator[None]:
-        """Let every such operation wait until the block ends: the slowest disk there is."""
-        released = self._held[operation] = threading.Event()
+    def holding(self, operation: str) -> Iterator[threading.Event]:
+        """Let every such operation wait until the block ends: the slowest disk there is.
+
+        The event is set as soon as one waits.
+        """
+        reached, released = self._held[operation] = (threading.Event(), threading.Event())
         try:
-            yield
+            yield reached
         finally:
             del self._held[operation]
             released.set()
@@ -148,7 +151,9 @@ class FaultyDisk:
     def verdict(self, operation: str, path: Path) -> Fault | None:
         """Return the fault that strikes this operation, if any; raises `Crashed`."""
         if (held := self._held.get(operation)) is not None:
-            held.wait()
+            reached, released = held
+            reached.set()
+            released.wait()
         with self._lock:
             self._die_at(operation, path)
             if self.is_dead:

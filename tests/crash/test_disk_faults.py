@@ -1,0 +1,199 @@
+"""A disk that is full, broken or slow: refused and said so, nothing acknowledged is lost."""
+
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from headwater.testing import Broker
+from headwater.testing.disk import CrashPoint, Fault, FaultyDisk
+from log.batches import read_all
+
+STORAGE_ERROR = KafkaError.KAFKA_STORAGE_ERROR
+
+
+@pytest.fixture
+def disk() -> FaultyDisk:
+    return FaultyDisk()
+
+
+@pytest.fixture
+def broker(tmp_path: Path, disk: FaultyDisk) -> Iterator[Broker]:
+    with Broker(data=tmp_path / "data", disk=disk) as running:
+        yield running
+
+
+def outcome(broker: Broker, topic: str, value: str, **settings: object) -> int:
+    """Send one record, once; returns the offset, or minus the error code."""
+    answers: list[int] = []
+    config = {"bootstrap.servers": broker.bootstrap, "retries": 0, "linger.ms": 0, "log_level": 0}
+    producer = Producer(config | settings)
+    producer.produce(
+        topic,
+        value,
+        on_delivery=lambda error, message: answers.append(
+            -error.code() if error is not None else message.offset()
+        ),
+    )
+    assert producer.flush(30) == 0
+    return answers[0]
+
+
+def stored(broker: Broker, topic: str) -> list[bytes]:
+    consumer = Consumer(
+        {"bootstrap.servers": broker.bootstrap, "group.id": "check", "log_level": 0}
+    )
+    low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0))
+    consumer.assign([TopicPartition(topic, 0, low)])
+    found = [each.value() for each in consumer.consume(high - low, 20)] if high > low else []
+    consumer.close()
+    return found
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("written", [0.0, 0.5, 1.0], ids=["nothing", "half", "all but the answer"])
+def test_failed_write_is_refused_and_leaves_nothing_behind(
+    disk: FaultyDisk, broker: Broker, error: int, written: float
+) -> None:
+    assert outcome(broker, "orders", "before") == 0
+    disk.inject(Fault("append", error, path="orders-0/*", written=written))
+
+    assert outcome(broker, "orders", "refused") == -STORAGE_ERROR
+
+    disk.heal()
+    assert outcome(broker, "orders", "after") == 1
+    assert stored(broker, "orders") == [b"before", b"after"]
+    broker.restart()
+    assert stored(broker, "orders") == [b"before", b"after"]
+
+
+def test_idempotent_producer_outlives_a_full_disk_without_doubling_anything(
+    disk: FaultyDisk, broker: Broker
+) -> None:
+    outcome(broker, "orders", "before")
+    full = disk.inject(Fault("append", errno.ENOSPC, path="orders-0/*", times=3, written=0.3))
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True})
+    for each in range(20):
+        producer.produce("orders", str(each))
+
+    assert producer.flush(30) == 0
+
+    assert full.times == 0
+    assert stored(broker, "orders") == [b"before", *(str(each).encode() for each in range(20))]
+
+
+@pytest.mark.parametrize("operation", ["make_directory", "open", "append", "overwrite"])
+def test_new_topic_on_a_full_disk_works_once_there_is_space(
+    disk: FaultyDisk, broker: Broker, operation: str
+) -> None:
+    fault = disk.inject(Fault(operation, errno.ENOSPC, path="orders-0*", times=1))
+    disk.inject(Fault(operation, errno.ENOSPC, path="orders-0/*", times=1))
+
+    first = outcome(broker, "orders", "first")
+
+    disk.heal()
+    if first < 0 and operation == "overwrite":
+        # The sync itself failed: only a restart can tell what is on disk.
+        broker.restart()
+    assert fault is not None
+    assert outcome(broker, "orders", "second") >= 0
+    assert stored(broker, "orders")[-1] == b"second"
+
+
+def test_topic_cannot_be_created_on_a_full_disk_and_can_be_afterwards(
+    disk: FaultyDisk, broker: Broker
+) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    disk.inject(Fault("append", errno.ENOSPC, path="__cluster_metadata-0/*"))
+    with pytest.raises(KafkaException) as refused:
+        admin.create_topics([NewTopic("orders", 1)])["orders"].result()
+    assert refused.value.args[0].code() == STORAGE_ERROR
+    disk.heal()
+
+    admin.create_topics([NewTopic("orders", 1)])["orders"].result()
+
+    broker.restart()
+    assert "orders" in admin.list_topics(timeout=10).topics
+
+
+def test_failed_sync_stops_the_partition_and_is_never_acknowledged(
+    disk: FaultyDisk, broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert outcome(broker, "orders", "before") == 0
+    disk.inject(Fault("sync", errno.EIO, path="orders-0/*", times=1))
+
+    assert outcome(broker, "orders", "unsure") == -STORAGE_ERROR
+
+    assert "sync failed, partition stopped" in caplog.text
+    assert outcome(broker, "orders", "refused") == -STORAGE_ERROR, "a later sync proves nothing"
+    assert outcome(broker, "orders", "refused", acks=1) == -STORAGE_ERROR
+    assert stored(broker, "orders") == [b"before"], "what was not synced was shown"
+    assert outcome(broker, "payments", "other") == 0, "other partitions go on"
+    broker.restart()
+    assert stored(broker, "orders")[0] == b"before"
+    assert b"refused" not in stored(broker, "orders")
+    assert outcome(broker, "orders", "after") >= 1
+
+
+@pytest.mark.parametrize("operation", ["sync_directory", "overwrite"])
+def test_failure_beside_the_data_sync_is_not_acknowledged_either(
+    disk: FaultyDisk, broker: Broker, operation: str
+) -> None:
+    disk.inject(Fault(operation, errno.EIO, path="orders-0", times=1))
+    disk.inject(Fault(operation, errno.EIO, path="orders-0/*", times=1))
+
+    assert outcome(broker, "orders", "unsure") == -STORAGE_ERROR
+
+
+def test_write_that_cannot_be_undone_stops_the_partition(disk: FaultyDisk, broker: Broker) -> None:
+    assert outcome(broker, "orders", "before") == 0
+    disk.inject(Fault("append", errno.EIO, path="orders-0/*", times=1, written=0.5))
+    disk.inject(Fault("truncate", errno.EIO, path="orders-0/*", times=1))
+
+    assert outcome(broker, "orders", "half") == -STORAGE_ERROR
+
+    assert outcome(broker, "orders", "refused") == -STORAGE_ERROR
+    broker.restart()
+    assert stored(broker, "orders") == [b"before"]
+    assert outcome(broker, "orders", "after") == 1
+
+
+def test_record_is_not_seen_before_it_is_synced(disk: FaultyDisk, broker: Broker) -> None:
+    assert outcome(broker, "orders", "before") == 0
+
+    async def look() -> tuple[int, int, list[bytes | None]]:
+        topic = broker.embedded.topics.get("orders")
+        assert topic is not None
+        log = topic.partitions[0].log
+        return log.next_offset, log.high_watermark, [each.value for each in read_all(log)]
+
+    delivered: list[object] = []
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 0})
+    with disk.holding("sync") as reached:
+        producer.produce("orders", "slow", on_delivery=lambda *answer: delivered.append(answer))
+        producer.poll(0)
+        assert reached.wait(20)
+        assert broker.call(look) == (2, 1, [b"before"])
+        producer.poll(0)
+        assert delivered == [], "acknowledged before the sync"
+    assert producer.flush(20) == 0
+
+    assert broker.call(look) == (2, 2, [b"before", b"slow"])
+
+
+def test_crash_point_leaves_what_a_killed_process_leaves(
+    tmp_path: Path, disk: FaultyDisk, broker: Broker
+) -> None:
+    assert outcome(broker, "orders", "before") == 0
+    point = disk.crash_at(CrashPoint("sync", path="orders-0/*"))
+
+    assert outcome(broker, "orders", "unsure") == -STORAGE_ERROR
+
+    assert point.reached.is_set()
+    broker.stop()
+    assert not (tmp_path / "data/clean-shutdown").exists()
+    with Broker(data=tmp_path / "data") as again:
+        assert stored(again, "orders") == [b"before", b"unsure"]
