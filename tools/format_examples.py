@@ -144,8 +144,15 @@ def _partition() -> tuple[bytes, list[tuple[int, str]]]:
 
 
 def _recovery_point() -> tuple[bytes, list[tuple[int, str]]]:
-    data = checksummed.wrap(RECOVERY_POINT_MAGIC, (130).to_bytes(8, "big"))
-    return _framed(data, [(8, "offset 130")])
+    slots = [100, 120, 130]
+    data = b"".join(
+        checksummed.wrap(RECOVERY_POINT_MAGIC, each.to_bytes(8, "big")).ljust(32, b"\0")
+        for each in slots
+    )
+    fields = []
+    for kind, each in zip(("durable", "durable", "latest"), slots, strict=True):
+        fields += [(9, f"{kind}: frame"), (8, f"offset {each}"), (4, "crc"), (11, "")]
+    return data, fields
 
 
 def _meta() -> tuple[bytes, list[tuple[int, str]]]:
