@@ -7,6 +7,7 @@ default. Names are the same everywhere: `max_connections`, `--max-connections`, 
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,11 +18,12 @@ ENVIRONMENT_PREFIX: Final = "HEADWATER_"
 MiB: Final = 1 << 20
 
 
-def setting(default: Any, meaning: str) -> Any:
+def setting(default: Any, meaning: str, lowest: int = 1) -> Any:
+    """Declare a setting; `lowest` is the smallest value of a number."""
     factory: dict[str, Any] = (
         {"default_factory": dict} if isinstance(default, dict) else {"default": default}
     )
-    return field(metadata={"meaning": meaning}, **factory)
+    return field(metadata={"meaning": meaning, "lowest": lowest}, **factory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +43,11 @@ class BrokerSettings:
     max_request_bytes: int = setting(100 * MiB, "largest produce request")
     max_idle_ms: int = setting(600_000, "a connection without a request for so long is closed")
     fetch_memory_bytes: int = setting(
-        64 * MiB, "memory for answers that readers have not taken yet"
+        64 * MiB, "memory for answers that readers have not taken yet", lowest=0
     )
-    flush_ms: int = setting(100, "acks=0 and acks=1 are synced within; flush.ms may ask for less")
+    flush_ms: int = setting(
+        100, "acks=0 and acks=1 are synced within; flush.ms may ask for less", lowest=0
+    )
     retention_check_ms: int = setting(300_000, "how often old segments are looked for")
     compaction_check_ms: int = setting(15_000, "how often compacted topics are looked at")
     producer_expiration_ms: int = setting(
@@ -52,10 +56,12 @@ class BrokerSettings:
     group_min_session_timeout_ms: int = setting(6_000, "smallest session timeout a member may ask")
     group_max_session_timeout_ms: int = setting(1_800_000, "largest session timeout of a member")
     group_initial_rebalance_delay_ms: int = setting(
-        0, "how long a new group waits for more members"
+        0, "how long a new group waits for more members", lowest=0
     )
     group_max_size: int = setting(2**31 - 1, "members a group may have")
-    offset_metadata_max_bytes: int = setting(4096, "longest metadata of a committed offset")
+    offset_metadata_max_bytes: int = setting(
+        4096, "longest metadata of a committed offset", lowest=0
+    )
     offsets_retention_minutes: int = setting(
         10_080, "committed offsets of an empty group live so long"
     )
@@ -76,18 +82,24 @@ def resolve(
 ) -> Resolved:
     """Gather the settings; raises `InvalidRequest` for a name or a value that is wrong."""
     written = read_project_file(file).get("broker", {}) if file is not None else {}
+    if not isinstance(written, Mapping):
+        raise InvalidRequest(f"{file}: broker must be a table", hint="write [broker] above it")
     known = {each.name: each for each in fields(BrokerSettings)}
     _refuse_unknown(written, known, str(file))
+    _refuse_misspelt(environment, known)
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for name, each in known.items():
         variable = ENVIRONMENT_PREFIX + name.upper()
         if flags.get(name) is not None:
-            values[name], origins[name] = _parse(each, flags[name]), _flag(name)
+            values[name], origins[name] = _parse(each, flags[name], ""), _flag(name)
         elif variable in environment:
-            values[name], origins[name] = _parse(each, environment[variable]), variable
+            values[name], origins[name] = (
+                _parse(each, environment[variable], f"{variable}: "),
+                variable,
+            )
         elif name in written:
-            values[name], origins[name] = _parse(each, written[name]), f"{file}"
+            values[name], origins[name] = _parse(each, written[name], f"{file}: "), f"{file}"
         else:
             origins[name] = "default"
     return Resolved(BrokerSettings(**values), origins)
@@ -99,14 +111,16 @@ def read_project_file(file: Path) -> dict[str, Any]:
         return tomllib.loads(file.read_text())
     except FileNotFoundError:
         return {}
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidRequest(f"{file} is not valid TOML: {error}") from error
+    except OSError as error:
+        raise InvalidRequest(f"{file} cannot be read: {error.strerror or error}") from error
 
 
 def split_address(address: str, name: str = "address") -> tuple[str, int]:
     """Return (host, port) of HOST:PORT."""
     host, colon, port = address.rpartition(":")
-    if not colon or not host or not port.isdigit() or int(port) > 65535:
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
         raise InvalidRequest(
             f"{name} {address!r} is not HOST:PORT", hint="for example 127.0.0.1:9092"
         )
@@ -126,19 +140,41 @@ def _refuse_unknown(written: Mapping[str, Any], known: Mapping[str, Any], where:
         )
 
 
-def _parse(each: "Field[Any]", value: Any) -> Any:
+def _refuse_misspelt(environment: Mapping[str, str], known: Mapping[str, Any]) -> None:
+    """Other variables may begin as ours do; one that is almost a setting was meant to be it."""
+    variables = [ENVIRONMENT_PREFIX + each.upper() for each in known]
+    for name in environment:
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in variables:
+            meant = get_close_matches(name, variables, n=1, cutoff=0.9)
+            if meant:
+                raise InvalidRequest(f"there is no setting {name}", hint=f"meant: {meant[0]}?")
+
+
+def _parse(each: "Field[Any]", value: Any, where: str) -> Any:
     default = each.default if each.default is not MISSING else {}
+    kinds = {bool: "true or false", int: "a whole number", dict: "NAME=VALUE pairs", str: "text"}
+    parse = {bool: _boolean, int: _number, dict: _pairs, str: _text}[type(default)]
     try:
-        if isinstance(default, bool):
-            return _boolean(value)
-        if isinstance(default, int):
-            return int(value)
-        if isinstance(default, dict):
-            return _pairs(value)
+        parsed = parse(value)
     except (ValueError, TypeError) as error:
-        kind = {bool: "true or false", int: "a whole number"}.get(type(default), "NAME=VALUE pairs")
-        raise InvalidRequest(f"{each.name} must be {kind}, not {value!r}") from error
-    return str(value)
+        kind = kinds[type(default)]
+        raise InvalidRequest(f"{where}{each.name} must be {kind}, not {value!r}") from error
+    if type(default) is int and parsed < each.metadata["lowest"]:
+        lowest = each.metadata["lowest"]
+        raise InvalidRequest(f"{where}{each.name} must be {lowest} or more, not {value!r}")
+    return parsed
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int | str) or isinstance(value, bool):
+        raise TypeError(value)
+    return int(value)
 
 
 def _boolean(value: Any) -> bool:
