@@ -10,8 +10,8 @@ import logging
 from functools import partial
 
 from headwater.broker.partition import Partition
-from headwater.errors import StorageFailed
 from headwater.broker.sync_threads import SyncThreads
+from headwater.errors import StorageFailed
 from headwater.log.partition import SyncJob
 
 logger = logging.getLogger(__name__)
