@@ -21,7 +21,7 @@ Check = Callable[[str], bool]
 
 
 def at_least(lowest: float, highest: float = LONG_MAX) -> Check:
-    return lambda value: lowest <= float(value) <= highest
+    return lambda value: lowest <= _number(value) <= highest
 
 
 def one_of(*allowed: str) -> Check:
@@ -29,7 +29,7 @@ def one_of(*allowed: str) -> Check:
 
 
 def some_of(*allowed: str) -> Check:
-    return lambda value: all(each in allowed for each in value.split(",")) and value != ""
+    return lambda value: all(each in allowed for each in _items(value)) and value != ""
 
 
 def anything(_: str) -> bool:
@@ -286,7 +286,7 @@ def log_settings(configs: Mapping[str, str], defaults: Mapping[str, str]) -> Log
     def number(name: str) -> int:
         return int(value(name))
 
-    policies = value("cleanup.policy").split(",")
+    policies = _items(value("cleanup.policy"))
     return LogSettings(
         segment_bytes=number("segment.bytes"),
         segment_ms=number("segment.ms"),
@@ -308,11 +308,24 @@ def log_settings(configs: Mapping[str, str], defaults: Mapping[str, str]) -> Log
 
 
 def _has_type(config: TopicConfig, value: str) -> bool:
+    if config.kind not in (INT, LONG, DOUBLE):
+        return True
     try:
-        if config.kind in (INT, LONG):
-            int(value)
-        elif config.kind == DOUBLE:
-            return math.isfinite(float(value))
+        number = _number(value)
     except ValueError:
         return False
-    return True
+    return math.isfinite(number) and (config.kind == DOUBLE or isinstance(number, int))
+
+
+def _number(value: str) -> float:
+    """A whole number stays one: as a float, the largest of 64 bits would round up out of range."""
+    if "_" in value:
+        raise ValueError(value)
+    try:
+        return int(value)
+    except ValueError:
+        return float(value)
+
+
+def _items(value: str) -> list[str]:
+    return [each.strip() for each in value.split(",")]

@@ -76,10 +76,10 @@ class Broker:
         if self._server is not None:
             return self
         settings = BrokerSettings(**{**self._settings, "data": str(self.data)})
+        server = Server(EmbeddedBroker(settings, self._disk, self._clock))
         started: threading.Event = threading.Event()
         failure: list[BaseException] = []
         loop = asyncio.new_event_loop()
-        server = Server(EmbeddedBroker(settings, self._disk, self._clock))
 
         def run() -> None:
             try:
