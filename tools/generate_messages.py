@@ -124,7 +124,7 @@ def module_source(module: str, newest: int | None) -> str:
     if "Sequence[" in text:
         imports.insert(0, "from collections.abc import Sequence\n")
     if "Part " in text or "Part]" in text:
-        imports.insert(-1, "from headwater.wire.codec import Part")
+        imports.insert(-1, "from headwater.wire.encoder import Part")
     title = f'"""{request[1].name.removesuffix("Request")}, by tools/generate_messages.py."""'
     return title + "\n\n" + "\n".join(imports) + "\n\n\n" + text + "\n"
 

@@ -12,8 +12,9 @@ from fuzz.mutations import mutated
 from fuzz.requests import CASES, Writer
 from headwater.broker.requests import Request, read_request
 from headwater.errors import InvalidRequest
-from headwater.wire.codec import MOST_ELEMENTS, uvarint
+from headwater.wire.decoder import MOST_ELEMENTS
 from headwater.wire.schema import Message
+from headwater.wire.varints import uvarint
 
 IDS = [f"{request.__name__}-v{version}" for request, version in CASES]
 

@@ -17,7 +17,7 @@ from headwater.broker.context import RequestContext
 from headwater.broker.frames import Frames
 from headwater.broker.requests import Request, encode_response, read_request
 from headwater.errors import HeadwaterError, InvalidRequest
-from headwater.wire.codec import Part
+from headwater.wire.encoder import Part
 from headwater.wire.schema import Message
 
 if TYPE_CHECKING:

@@ -9,7 +9,9 @@ from headwater.broker.context import RequestContext
 from headwater.broker.dispatch import APIS, Api
 from headwater.broker.handlers.api_versions import unsupported_version
 from headwater.errors import InvalidRequest
-from headwater.wire.codec import Part, decode, encode, skip_tags
+from headwater.wire.codec import decode, encode
+from headwater.wire.decoder import skip_tags
+from headwater.wire.encoder import Part
 from headwater.wire.schema import Message
 
 API_VERSIONS_KEY: Final = 18

@@ -47,6 +47,8 @@ class Topic:
         self.record = record
         self.id = bytes.fromhex(record.id)
         self.partitions: list[Partition] = []
+        self.encoded: dict[tuple[int, int], bytes] = {}
+        """Metadata of this topic as it was last sent, by version and authorized operations."""
 
     @property
     def is_internal(self) -> bool:
@@ -81,8 +83,6 @@ class Topics:
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[bytes, Topic] = {}
         self._changing = asyncio.Lock()
-        self.version = 0
-        """Changes with every change: cached answers are keyed by it."""
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(self._by_name.values())
@@ -141,7 +141,7 @@ class Topics:
             await self._metadata.write_topic(topic.name, record)
             topic.record = record
             self._add_partitions(topic)
-            self.version += 1
+            topic.encoded.clear()
 
     async def set_configs(self, topic: Topic, configs: Mapping[str, str]) -> None:
         """Replace the topic's own configs; its logs obey them from now on."""
@@ -153,7 +153,6 @@ class Topics:
         for each in topic.partitions:
             if each.is_open:
                 each.log.settings = settings
-        self.version += 1
 
     async def mark_deleted(self, topic: Topic) -> None:
         """Take the topic away from clients, durably; `finish_deletion` removes its files."""
@@ -161,7 +160,6 @@ class Topics:
             await self._metadata.write_topic(topic.name, replace(topic.record, is_deleting=True))
             self._by_name.pop(topic.name, None)
             self._by_id.pop(topic.id, None)
-            self.version += 1
             for each in topic.partitions:
                 each.wake_readers()
                 if each.is_open:
@@ -205,7 +203,6 @@ class Topics:
         self._add_partitions(topic)
         self._by_name[name] = topic
         self._by_id[topic.id] = topic
-        self.version += 1
         return topic
 
     def _add_partitions(self, topic: Topic) -> None:
@@ -221,6 +218,7 @@ class Topics:
         is_unknown = summary is None or not summary.segments
         if is_unknown and _belongs_to_another(self._disk, directory, topic):
             self._set_aside(directory.name)
+        topic.encoded.clear()  # Recovery may begin a new leader epoch.
         return PartitionLog.open(
             self._disk,
             directory,

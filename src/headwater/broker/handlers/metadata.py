@@ -6,6 +6,7 @@ from headwater.broker.context import RequestContext
 from headwater.broker.operations import ALL_ON_CLUSTER, ALL_ON_TOPIC, NOT_REQUESTED, allowed
 from headwater.broker.topics import Topic, check_topic_name
 from headwater.errors import Conflict, InvalidRequest
+from headwater.wire.codec import encode_part
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.metadata import (
     MetadataRequest,
@@ -43,6 +44,18 @@ async def metadata(request: MetadataRequest, context: RequestContext) -> Metadat
 
 
 def _found(topic: Topic, operations: int, context: RequestContext) -> MetadataResponseTopic:
+    """Describe a topic; encoded once per version, because every client asks again and again."""
+    key = (context.version, operations)
+    encoded = topic.encoded.get(key)
+    if encoded is None:
+        described = _describe_found(topic, operations, context)
+        encoded = topic.encoded[key] = encode_part(described, MetadataResponse, context.version)
+    return encoded  # type: ignore[return-value]
+
+
+def _describe_found(
+    topic: Topic, operations: int, context: RequestContext
+) -> MetadataResponseTopic:
     node_id = context.broker.node.node_id
     return MetadataResponseTopic(
         name=topic.name,

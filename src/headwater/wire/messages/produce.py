@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from headwater.wire.codec import Part
+from headwater.wire.encoder import Part
 from headwater.wire.schema import ZERO_UUID, Message, Struct, field
 
 
