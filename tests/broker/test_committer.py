@@ -1,0 +1,150 @@
+"""Group commit: who waits for a sync, who does not, and what a failed one means."""
+
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from broker.calls import LONG_MS, create_topic, fetch, fetch_data, produce, produce_data, wait_until
+from broker.slow_disk import SlowDisk
+from conformance.batches import batch
+from conformance.raw import Connection
+from headwater.broker.partition import Partition
+from headwater.log.disk import File
+from headwater.testing import Broker
+
+STORAGE_ERROR = 56
+
+
+class BreakingDisk(SlowDisk):
+    """Syncs of a partition's files fail once it is told so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_broken = False
+
+    def open(self, path: Path) -> File:
+        file = super().open(path)
+        sync = file.sync
+
+        def break_or_sync() -> None:
+            if self.is_broken and path.parent.name.startswith("orders"):
+                raise OSError(errno.EIO, "Input/output error")
+            sync()
+
+        file.sync = break_or_sync  # type: ignore[method-assign]
+        return file
+
+
+@pytest.fixture
+def disk() -> Iterator[BreakingDisk]:
+    made = BreakingDisk()
+    yield made
+    made.release()
+
+
+@pytest.fixture
+def broker(disk: BreakingDisk) -> Iterator[Broker]:
+    with Broker(disk=disk, flush_ms=60_000) as started:
+        create_topic(started, "orders")
+        yield started
+        disk.release()
+
+
+def partition_of(broker: Broker) -> Partition:
+    topic = broker.embedded.topics.get("orders")
+    assert topic is not None
+    return topic.partitions[0]
+
+
+def test_acks_all_is_answered_after_the_sync_and_not_before(
+    broker: Broker, disk: BreakingDisk
+) -> None:
+    partition = partition_of(broker)
+    disk.hold()
+    with Connection(broker.bootstrap) as connection:
+        connection.send("produce", 9, **produce_data("orders", batch(b"1")))
+        assert disk.is_waiting.wait(30)
+        assert (partition.log.next_offset, partition.log.high_watermark) == (1, 0)
+        with Connection(broker.bootstrap) as reader:
+            assert fetch(reader, "orders").records == b""
+        disk.release()
+        assert connection.receive().responses[0].partition_responses[0].error_code == 0
+    assert partition.log.high_watermark == 1
+
+
+def test_what_arrives_during_a_sync_shares_the_next_one(broker: Broker, disk: BreakingDisk) -> None:
+    with Connection(broker.bootstrap) as connection:
+        produce(connection, "orders", batch(b"first"))
+        disk.hold()
+        connection.send("produce", 9, **produce_data("orders", batch(b"1")))
+        assert disk.is_waiting.wait(30)
+        rounds = broker.embedded.committer.rounds
+        for _ in range(20):
+            connection.send("produce", 9, **produce_data("orders", batch(b"n")))
+        wait_until(broker, lambda: partition_of(broker).log.next_offset == 22)
+        disk.release()
+        for _ in range(21):
+            assert connection.receive().responses[0].partition_responses[0].error_code == 0
+    assert broker.embedded.committer.rounds - rounds == 2
+
+
+def test_acks_one_is_answered_at_once_and_synced_within_its_time() -> None:
+    with Broker(flush_ms=20) as broker:
+        create_topic(broker, "orders")
+        with Connection(broker.bootstrap) as connection:
+            connection.request("produce", 9, **produce_data("orders", batch(b"1"), acks=1))
+        wait_until(broker, lambda: partition_of(broker).log.high_watermark == 1)
+
+
+def test_a_topics_flush_ms_may_ask_for_less(broker: Broker) -> None:
+    topic = broker.embedded.topics.get("orders")
+    broker.call(broker.embedded.topics.set_configs, topic, {"flush.ms": "10"})
+    with Connection(broker.bootstrap) as connection:
+        connection.request("produce", 9, **produce_data("orders", batch(b"1"), acks=1))
+    wait_until(broker, lambda: partition_of(broker).log.high_watermark == 1)
+
+
+def test_flush_messages_of_one_syncs_at_once(broker: Broker) -> None:
+    topic = broker.embedded.topics.get("orders")
+    broker.call(broker.embedded.topics.set_configs, topic, {"flush.messages": "1"})
+    with Connection(broker.bootstrap) as connection:
+        connection.request("produce", 9, **produce_data("orders", batch(b"1"), acks=1))
+    wait_until(broker, lambda: partition_of(broker).log.high_watermark == 1)
+
+
+def test_a_waiting_reader_makes_it_urgent(broker: Broker) -> None:
+    """Nobody would sync for a minute; the reader came before, or comes after."""
+    with Connection(broker.bootstrap) as writer, Connection(broker.bootstrap) as reader:
+        reader.send("fetch", 11, **fetch_data("orders", max_wait=LONG_MS))
+        wait_until(broker, lambda: partition_of(broker).has_waiting_readers)
+        writer.request("produce", 9, **produce_data("orders", batch(b"before"), acks=1))
+        assert b"before" in reader.receive().responses[0].partitions[0].records
+        writer.request("produce", 9, **produce_data("orders", batch(b"after"), acks=1))
+        assert b"after" in fetch(reader, "orders", 1, max_wait=LONG_MS).records
+
+
+def test_a_failed_sync_acknowledges_nothing_and_stops_the_partition(
+    broker: Broker, disk: BreakingDisk, caplog: pytest.LogCaptureFixture
+) -> None:
+    create_topic(broker, "others")
+    with Connection(broker.bootstrap) as connection:
+        assert produce(connection, "orders", batch(b"good")).error_code == 0
+        disk.is_broken = True
+        assert produce(connection, "orders", batch(b"lost?")).error_code == STORAGE_ERROR
+        disk.is_broken = False
+        assert produce(connection, "orders", batch(b"after")).error_code == STORAGE_ERROR
+        assert partition_of(broker).log.high_watermark == 1
+        assert b"good" in fetch(connection, "orders").records
+        assert produce(connection, "others", batch(b"fine")).error_code == 0
+    assert "sync failed, partition stopped" in caplog.text
+
+
+def test_everything_asked_for_is_synced_before_a_clean_stop(tmp_path: Path) -> None:
+    with Broker(data=tmp_path, flush_ms=60_000) as broker:
+        create_topic(broker, "orders")
+        with Connection(broker.bootstrap) as connection:
+            connection.request("produce", 9, **produce_data("orders", batch(b"1"), acks=1))
+        broker.restart()
+        assert partition_of(broker).log.high_watermark == 1
