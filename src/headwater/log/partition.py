@@ -468,8 +468,15 @@ class PartitionLog:
             logger.error("damage found: %s", damage)
 
     def _write_snapshot(self) -> None:
-        """Keep the producer state as of the next offset; older snapshots but one are dropped."""
+        """Keep the producer state as of the next offset, durably.
+
+        A crash may cut the log, but not below the high watermark: older snapshots are kept from the last
+        one that was made with a segment before it.
+        """
         path = snapshot_path(self.directory, self.next_offset)
         self.disk.replace(path, self.producers.encode())
-        for offset in snapshot_offsets(self.disk.names(self.directory))[:-2]:
-            self.disk.remove(snapshot_path(self.directory, offset))
+        bases = [each.base_offset for each in self.segments]
+        needed = max((each for each in bases if each <= self.high_watermark), default=0)
+        for offset in snapshot_offsets(self.disk.names(self.directory)):
+            if offset < needed:
+                self.disk.remove(snapshot_path(self.directory, offset))

@@ -1,0 +1,275 @@
+"""Compaction against a model: what may go goes, what must stay stays, offsets never change."""
+
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from headwater.errors import Corruption
+from headwater.log import compaction
+from headwater.log.cleaner import clean
+from headwater.log.partition import PartitionLog
+from headwater.log.settings import LogSettings
+from headwater.testing import SettableClock
+from headwater.testing.power_cut import (
+    RecordingDisk,
+    at_random,
+    everything,
+    nothing_unsynced,
+)
+from log.batches import KeyValue, Sender, batch, read_all, read_batches
+
+SETTINGS = LogSettings(
+    segment_bytes=700,
+    is_compacted=True,
+    is_deleted=False,
+    delete_retention_ms=60_000,
+    min_cleanable_dirty_ratio=0.01,
+)
+
+
+@dataclass
+class Table:
+    """A compacted log and the model of it."""
+
+    root: Path
+    settings: LogSettings = SETTINGS
+    clock: SettableClock = field(default_factory=SettableClock)
+    history: dict[int, KeyValue] = field(default_factory=dict)
+    first_cleaned_ms: dict[int, int] = field(default_factory=dict)
+    last_sent: dict[int, tuple[memoryview, int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.disk = RecordingDisk(self.root)
+        self.log = self.opened(self.root)
+        self.sequences: dict[int, int] = {}
+
+    def opened(self, root: Path) -> PartitionLog:
+        disk = self.disk if root == self.root else RecordingDisk(root)
+        return PartitionLog.open(disk, root / "table-0", self.settings, self.clock)
+
+    def put(self, producer: int, codec: int, records: list[KeyValue]) -> None:
+        self.clock.advance(seconds=1)
+        sequence = self.sequences.get(producer, 0)
+        sender = Sender(producer, 0, sequence)
+        sent = batch(records, sender, codec=codec, time_ms=self.clock.now_ms())
+        appended = self.log.append(sent)
+        self.sequences[producer] = sequence + len(records)
+        self.last_sent[producer] = (sent, appended.base_offset)
+        for each, record in enumerate(records):
+            self.history[appended.base_offset + each] = record
+        self.log.sync()
+
+    def compact(self, *, meanwhile: bool = False) -> bool:
+        """As the broker does it, with appends in between; returns whether there was anything to do."""
+        plans = compaction.plan(self.log, self.clock.now_ms())
+        if not plans:
+            return False
+        cleaned_to = plans[-1].segments[-1].next_offset
+        for offset in self.history:
+            if offset < cleaned_to:
+                self.first_cleaned_ms.setdefault(offset, self.clock.now_ms())
+        compaction.mark_sparse(self.log, plans)
+        self.log.write_state()
+        for plan in plans:
+            exchange = compaction.Exchange.of(self.log, plan, clean(plan.job, self.disk))
+            segment = exchange.commit()
+            if meanwhile:
+                self.put(0, 0, [(b"meanwhile", b"1")])
+            assert exchange.install(segment)
+            exchange.finish(segment)
+        compaction.mark_clean(self.log, plans)
+        self.log.write_state()
+        return True
+
+    def check(self, log: PartitionLog) -> None:
+        found = {each.offset: (each.key, each.value) for each in read_all(log)}
+        for offset, record in found.items():
+            assert record == self.history[offset], "a record moved or changed"
+        last = {key: offset for offset, (key, _) in self.history.items()}
+        for offset in last.values():
+            assert offset in found or self._may_be_gone(offset), f"offset {offset} is lost"
+        for offset in self.history.keys() - found.keys():
+            assert last[self.history[offset][0]] > offset or self._may_be_gone(offset)
+        self._check_readable_from_anywhere(log, sorted(found))
+
+    def _may_be_gone(self, offset: int) -> bool:
+        cleaned_ms = self.first_cleaned_ms.get(offset)
+        is_tombstone = self.history[offset][1] is None
+        waited = self.settings.delete_retention_ms
+        return (
+            is_tombstone and cleaned_ms is not None and self.clock.now_ms() >= cleaned_ms + waited
+        )
+
+    def _check_readable_from_anywhere(self, log: PartitionLog, offsets: list[int]) -> None:
+        for start in range(log.log_start_offset, log.high_watermark):
+            due = next((each for each in offsets if each >= start), None)
+            got = (each.offset for _, records in read_batches(log, start) for each in records)
+            assert next((each for each in got if each >= start), None) == due
+
+    def check_clean(self) -> None:
+        """In the cleaned part only the latest record of each key is left."""
+        seen: dict[bytes | None, int] = {}
+        for each in read_all(self.log):
+            if each.offset < self.log.state.cleaned_to:
+                assert each.key not in seen, "an outdated record was kept"
+                seen[each.key] = each.offset
+
+    def check_retries(self, log: PartitionLog) -> None:
+        for sent, offset in self.last_sent.values():
+            appended = log.append(sent)
+            assert (appended.is_duplicate, appended.base_offset) == (True, offset)
+
+
+keys = st.sampled_from([b"a", b"b", b"c", b"d", b"a key that is longer than sixteen bytes"])
+a_record = st.tuples(keys, st.one_of(st.none(), st.binary(max_size=40)))
+a_put = st.tuples(st.integers(0, 2), st.integers(0, 4), st.lists(a_record, min_size=1, max_size=4))
+steps = st.lists(st.one_of(a_put, st.sampled_from(["compact", "wait", "meanwhile"])), max_size=40)
+
+
+@given(steps=steps, lag_ms=st.sampled_from([0, 5_000]))
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_compacted_log_is_the_latest_record_of_every_key(steps: list[object], lag_ms: int) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        table = Table(Path(root), replace(SETTINGS, min_compaction_lag_ms=lag_ms))
+        for step in steps:
+            if step == "wait":
+                table.clock.advance(seconds=40)
+            elif step in ("compact", "meanwhile"):
+                if table.compact(meanwhile=step == "meanwhile"):
+                    table.check_clean()
+            else:
+                table.put(*step)  # type: ignore[misc]
+        table.check(table.log)
+        recovered = table.opened(Path(root))
+        assert recovered.damage == []
+        assert recovered.next_offset == table.log.next_offset
+        table.check(recovered)
+        table.check_retries(recovered)
+
+
+def filled(root: Path, seed: int = 1) -> Table:
+    random = Random(seed)
+    table = Table(root)
+    for each in range(40):
+        key = f"key-{random.randrange(8)}".encode()
+        value = None if random.random() < 0.2 else f"{each}".encode() * random.randint(1, 9)
+        table.put(random.randrange(3), each % 5, [(key, value)])
+    return table
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_compaction_interrupted_at_any_step_loses_no_key(tmp_path: Path, seed: int) -> None:
+    (tmp_path / "table").mkdir()
+    table = filled(tmp_path / "table", seed)
+    table.compact()
+    table.clock.advance(seconds=100)
+    for each in range(20):
+        table.put(each % 3, 0, [(f"key-{each % 5}".encode(), str(each).encode())])
+    start = len(table.disk.recording)
+    assert table.compact(meanwhile=False)
+    random = Random(seed)
+    for at in range(start, len(table.disk.recording) + 1):
+        for which, survival in enumerate(
+            (nothing_unsynced, everything, at_random(random), at_random(random))
+        ):
+            left = tmp_path / f"{at}-{which}"
+            table.disk.recording.leave(at, left, survival)
+            log = table.opened(left)
+            assert log.damage == []
+            assert log.next_offset == table.log.next_offset
+            table.check(log)
+            table.check_retries(log)
+
+
+def test_records_younger_than_the_lag_are_not_touched(tmp_path: Path) -> None:
+    table = Table(tmp_path, replace(SETTINGS, min_compaction_lag_ms=3_600_000))
+    for each in range(40):
+        table.put(0, 0, [(b"key", str(each).encode() * 10)])
+
+    assert not table.compact()
+    assert len(read_all(table.log)) == 40
+
+    table.clock.advance(seconds=3_600)
+    assert table.compact()
+    assert len(read_all(table.log)) < 40
+
+
+def test_tombstone_stays_for_its_time_and_goes_afterwards(tmp_path: Path) -> None:
+    table = Table(tmp_path)
+    table.put(0, 0, [(b"gone", b"value")])
+    table.put(0, 0, [(b"gone", None)])
+    for each in range(20):
+        table.put(0, 0, [(b"other", str(each).encode() * 20)])
+    table.compact()
+    assert (b"gone", None) in [(each.key, each.value) for each in read_all(table.log)]
+
+    table.clock.advance(seconds=61)
+    for each in range(20):
+        table.put(0, 0, [(b"other", str(each).encode() * 20)])
+    table.compact()
+
+    assert b"gone" not in [each.key for each in read_all(table.log)]
+    table.check(table.log)
+
+
+def test_damaged_batch_is_never_cleaned_away(tmp_path: Path) -> None:
+    table = filled(tmp_path)
+    victim = table.log.segments[1]
+    data = bytearray(victim.path.read_bytes())
+    data[70] ^= 1
+    victim.path.write_bytes(data)
+
+    plan = compaction.plan(table.log, table.clock.now_ms())[0]
+    with pytest.raises(Corruption):
+        clean(plan.job, table.disk)
+
+    assert victim.path.read_bytes() == data
+
+
+def test_left_over_result_of_a_failed_attempt_never_replaces_newer_segments(tmp_path: Path) -> None:
+    """A swap file that a first attempt left behind, then a larger compaction, then a crash."""
+    table = filled(tmp_path)
+    plan = compaction.plan(table.log, table.clock.now_ms())[0]
+    stale = compaction.Exchange.of(table.log, plan, clean(plan.job, table.disk))
+    stale.commit()
+    for each in range(10):
+        table.put(0, 0, [(f"new-{each}".encode(), b"value" * 10)])
+    table.settings = replace(SETTINGS, segment_bytes=4_000)
+    table.log.settings = table.settings
+    assert table.compact()
+
+    table.check(table.opened(tmp_path))
+
+
+def test_swap_left_by_a_clean_stop_is_finished_at_the_next_start(tmp_path: Path) -> None:
+    table = filled(tmp_path)
+    plan = compaction.plan(table.log, table.clock.now_ms())[0]
+    compaction.mark_sparse(table.log, [plan])
+    table.log.write_state()
+    compaction.Exchange.of(table.log, plan, clean(plan.job, table.disk)).commit()
+    summary = table.log.close()
+
+    log = PartitionLog.open(
+        table.disk, table.log.directory, table.settings, table.clock, summary=summary
+    )
+
+    assert not list(log.directory.glob("*.swap"))
+    table.check(log)
+
+
+def test_readers_of_old_segments_go_on_while_they_are_replaced(tmp_path: Path) -> None:
+    table = filled(tmp_path)
+    reading = read_batches(table.log)
+    before = [next(reading)[0].base_offset for _ in range(3)]
+    table.compact()
+    after = [header.base_offset for header, _ in reading]
+
+    assert before + after == sorted(set(before + after))
+    table.check(table.log)
