@@ -116,29 +116,39 @@ def latency(broker: Broker, scale: Scale, report: Report) -> None:
 
 
 def catch_up(broker: Broker, scale: Scale, report: Report) -> None:
-    """A producer at a fixed rate, alone and then beside a consumer that reads a cold backlog."""
+    """A producer at a fixed rate, alone and then beside a consumer that reads a backlog.
+
+    Warm: the backlog is in the page cache, as after minutes. Cold: it is on disk only, as after days.
+    """
     load.create_topic(broker.bootstrap, "backlog", 8)
     load.create_topic(broker.bootstrap, "live", 1)
     records = scale.backlog_bytes // 1024 // load.CHUNK * load.CHUNK
     apart(load.produce, broker.bootstrap, "backlog", records, 1024)
-    _drop_page_cache(broker.directory)
-    apart(load.latencies_ms, broker.bootstrap, "live", 1024, 1000, 2)
-    alone = apart(load.latencies_ms, broker.bootstrap, "live", 1024, 1000, scale.latency_seconds)
-    before = broker.process.resident_bytes()
+    for backlog in ("warm", "cold"):
+        os.sync()
+        if backlog == "cold":
+            _drop_page_cache(broker.directory)
+        _let_disk_settle(broker.directory)
+        _catch_up_once(
+            broker, scale, lambda name, value, kind=backlog: report(f"{kind} {name}", value)
+        )
 
+
+def _catch_up_once(broker: Broker, scale: Scale, report: Report) -> None:
+    live = (broker.bootstrap, "live", 1024, 1000)
+    alone = apart(load.latencies_ms, *live, scale.latency_seconds)
+    before = broker.process.resident_bytes()
     beside: list[float] = []
     with _peak_memory(broker) as peak, ProcessPoolExecutor(2, get_context("spawn")) as pool:
         reading = pool.submit(load.consume, broker.bootstrap, "backlog", 8, 1024)
         while not reading.done():
-            beside += pool.submit(
-                load.latencies_ms, broker.bootstrap, "live", 1024, 1000, 1
-            ).result()
-    report("catch-up rate", reading.result().mb_per_second)
-    report("latency p99, producer alone", percentile(alone, 99))
-    report("latency p99, beside a catch-up", percentile(beside, 99))
-    report("catch-up slows p99 by", percentile(beside, 99) / percentile(alone, 99))
-    report("memory before catch-up", before / 1e6)
-    report("memory peak in catch-up", peak.bytes / 1e6)
+            beside += pool.submit(load.latencies_ms, *live, 1).result()
+    report("catch-up: rate", reading.result().mb_per_second)
+    report("catch-up: p99 of a producer alone", percentile(alone, 99))
+    report("catch-up: p99 of a producer beside it", percentile(beside, 99))
+    report("catch-up: p99 grows by", percentile(beside, 99) / percentile(alone, 99))
+    report("catch-up: memory before", before / 1e6)
+    report("catch-up: memory peak", peak.bytes / 1e6)
 
 
 def restart(broker: Broker, scale: Scale, report: Report) -> None:
@@ -231,8 +241,7 @@ def _peak_memory(broker: Broker) -> Iterator[_Peak]:
 
 
 def _drop_page_cache(directory: Path) -> None:
-    """Make the backlog cold: a consumer that far behind finds nothing in memory."""
-    os.sync()
+    """Make the backlog cold; what is on disk already can be dropped from memory."""
     for path in directory.rglob("*"):
         if path.is_file():
             descriptor = os.open(path, os.O_RDONLY)
@@ -240,3 +249,16 @@ def _drop_page_cache(directory: Path) -> None:
                 os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
             finally:
                 os.close(descriptor)
+
+
+def _let_disk_settle(directory: Path, within_s: float = 60) -> None:
+    """Wait until a small write is synced quickly again: what was written before is still under way."""
+    deadline = time.monotonic() + within_s
+    quick = 0
+    with (directory.parent / "settle").open("wb") as probe:
+        while quick < 50 and time.monotonic() < deadline:
+            began = time.monotonic()
+            probe.write(b"x")
+            probe.flush()
+            os.fdatasync(probe.fileno())
+            quick = quick + 1 if time.monotonic() - began < 0.01 else 0

@@ -40,6 +40,14 @@ class Measure:
 
 PRODUCE: Final = Measure("MB/s", 0.8, is_more_better=True)
 CONSUME: Final = Measure("MB/s", 1.0, is_more_better=True)
+CATCH_UP: Final = {
+    "rate": Measure("MB/s"),
+    "p99 of a producer alone": Measure("ms"),
+    "p99 of a producer beside it": Measure("ms"),
+    "p99 grows by": Measure("x", 1),
+    "memory before": Measure("MB"),
+    "memory peak": Measure("MB"),
+}
 
 
 def measure_of(name: str) -> Measure:
@@ -48,17 +56,13 @@ def measure_of(name: str) -> Measure:
         return Measure("cores")
     if name.startswith("restart"):
         return Measure("s", 5, is_absolute=True)
+    if ": " in name:
+        return CATCH_UP[name.partition(": ")[2]]
     return {
         "start to first record": Measure("s", 0.15),
         "memory idle": Measure("MB", 0.25),
         "latency p50": Measure("ms"),
         "latency p99": Measure("ms", 2),
-        "catch-up rate": Measure("MB/s"),
-        "latency p99, producer alone": Measure("ms"),
-        "latency p99, beside a catch-up": Measure("ms"),
-        "catch-up slows p99 by": Measure("x", 1),
-        "memory before catch-up": Measure("MB"),
-        "memory peak in catch-up": Measure("MB"),
     }.get(name, PRODUCE if name.startswith("produce") else CONSUME)
 
 
@@ -227,7 +231,8 @@ where its numbers are lower, this is what the difference buys.
 - Consume: a whole topic from its beginning, by one consumer, right after it was written.
 - Latency: 1 KiB records at 1,000 per second, `linger.ms=0`, counted from when a record was due.
 - Start: a new process on an empty directory, until a first record has been acknowledged.
-- Catch-up: a consumer reads a backlog that was dropped from the page cache, beside the latency load.
+- Catch-up: a consumer reads a backlog beside the latency load; a warm backlog is in the page cache, a cold
+  one was dropped from it. On a cold one, Headwater's syncs and the reads share the disk.
 
 ## What bounds the numbers
 
