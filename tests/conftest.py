@@ -27,6 +27,13 @@ RIGS: Final[dict[str, Callable[[], HeadwaterProcess | ApacheKafka]]] = {
 }
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # kafka-python reads its schemas in a way that Python 3.11 calls old.
+    config.addinivalue_line(
+        "filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning"
+    )
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--broker",

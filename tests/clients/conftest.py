@@ -9,13 +9,6 @@ from conformance.calls import create_topic
 from conformance.raw import Connection
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    # kafka-python reads its schemas in a way that Python 3.11 calls old.
-    config.addinivalue_line(
-        "filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning"
-    )
-
-
 @pytest.fixture
 def name() -> str:
     return f"clients-{uuid4().hex[:12]}"
