@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.errors import Corruption
-from headwater.log.disk import File, LocalDisk, LocalFile
+from headwater.log.disk import Disk, File, LocalDisk, LocalFile
 from headwater.log.partition import PartitionLog
 from headwater.log.settings import LogSettings
 from headwater.log.verify import verify
@@ -43,9 +43,9 @@ class Original:
     end: int
 
     @classmethod
-    def made(cls, root: Path, count: int = 30) -> "Original":
+    def made(cls, root: Path, count: int = 30, disk: Disk | None = None) -> "Original":
         """A log of several segments, synced, then left behind by a crash."""
-        log = opened(root / NAME)
+        log = opened(root / NAME, disk)
         for each in range(count):
             sender = Sender(1, 0, 2 * each)
             log.append(batch(values(f"{each}-first", f"{each}-second"), sender, codec=each % 2))
@@ -84,8 +84,8 @@ class Original:
         }
 
 
-def opened(directory: Path) -> PartitionLog:
-    return PartitionLog.open(UnsyncedDisk(), directory, SETTINGS, SettableClock())
+def opened(directory: Path, disk: Disk | None = None) -> PartitionLog:
+    return PartitionLog.open(disk or UnsyncedDisk(), directory, SETTINGS, SettableClock())
 
 
 def check_readers(log: PartitionLog, original: Original, damaged: set[int]) -> None:

@@ -104,6 +104,7 @@ class LogWorkload:
             self.history[appended.base_offset + each] = record
         self.sent.append(replace(sent, offset=appended.base_offset))
         self._unacked.append(self.sent[-1])
+        self.disk.recording.mark(Seen(self.log.high_watermark))
 
     def _record(self, producer: int, sequence: int) -> KeyValue:
         value = f"{producer}:{sequence}:".encode().ljust(self.random.randint(8, 60), b".")

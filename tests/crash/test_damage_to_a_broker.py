@@ -115,7 +115,9 @@ def test_command_line_says_it_in_one_sentence(tmp_path: Path, data: Path) -> Non
     copy = flipped(data, tmp_path / "copy", METADATA, 70)
 
     serve = [sys.executable, "-m", "headwater", "serve", "--listen", "127.0.0.1:0"]
-    ended = subprocess.run([*serve, "--data", copy], capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [*serve, "--data", copy], capture_output=True, text=True, check=False, timeout=60
+    )
 
     assert ended.returncode == 1
     assert "is damaged" in ended.stderr

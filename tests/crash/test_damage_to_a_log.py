@@ -9,6 +9,7 @@ import pytest
 from crash.damaged_log import Original, check_goes_on, check_readers, is_reported, opened
 from headwater.log.disk import LocalDisk
 from headwater.log.verify import verify
+from headwater.testing.power_cut import RecordingDisk
 from log.batches import Sender, batch, values
 
 LEADER_EPOCH = range(12, 16)
@@ -189,6 +190,26 @@ def test_one_damaged_slot_of_the_recovery_point_does_not_turn_damage_into_a_torn
     log = opened(directory)
 
     check_readers(log, original, original.hit(name, start))
+
+
+def test_damage_in_a_sealed_segment_is_not_taken_for_a_torn_tail_after_a_power_cut(
+    tmp_path: Path,
+) -> None:
+    """What the power cut leaves of `recovery-point` must still vouch for sealed segments."""
+    (tmp_path / "life").mkdir()
+    disk = RecordingDisk(tmp_path / "life")
+    life = Original.made(tmp_path / "life", disk=disk)
+    disk.recording.leave(len(disk.recording), tmp_path / "left")
+    directory = tmp_path / "left" / life.directory.name
+    name, start, _ = next(iter(life.batches))
+    data = bytearray((directory / name).read_bytes())
+    data[start + 70] ^= 1
+    (directory / name).write_bytes(data)
+
+    log = opened(directory)
+
+    check_readers(log, life, life.hit(name, start))
+    assert log.damage
 
 
 def harmed(path: Path, harm: str, random: Random) -> None:

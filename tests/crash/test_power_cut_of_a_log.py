@@ -20,7 +20,7 @@ from headwater.testing.power_cut import (
 from log.batches import read_all
 
 STEPS = 90
-CUTS = 40
+CUTS = 24
 
 
 def survivals(random: Random) -> Iterator[Survival]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.errors import Corruption
@@ -132,9 +132,7 @@ steps = st.lists(st.one_of(a_put, st.sampled_from(["compact", "wait", "meanwhile
 
 
 @given(steps=steps, lag_ms=st.sampled_from([0, 5_000]))
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40)
 def test_compacted_log_is_the_latest_record_of_every_key(steps: list[object], lag_ms: int) -> None:
     with tempfile.TemporaryDirectory() as root:
         table = Table(Path(root), replace(SETTINGS, min_compaction_lag_ms=lag_ms))
@@ -176,9 +174,8 @@ def test_compaction_interrupted_at_any_step_loses_no_key(tmp_path: Path, seed: i
     assert table.compact(meanwhile=False)
     random = Random(seed)
     for at in range(start, len(table.disk.recording) + 1):
-        for which, survival in enumerate(
-            (nothing_unsynced, everything, at_random(random), at_random(random))
-        ):
+        surely = nothing_unsynced if at % 2 else everything
+        for which, survival in enumerate((surely, at_random(random))):
             left = tmp_path / f"{at}-{which}"
             table.disk.recording.leave(at, left, survival)
             log = table.opened(left)

@@ -1,0 +1,72 @@
+"""Retention: whole segments from the front, never past the high watermark."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from headwater.log import retention
+from headwater.log.partition import PartitionLog
+from headwater.log.settings import LogSettings
+from headwater.testing import SettableClock
+from headwater.testing.power_cut import RecordingDisk
+from log.batches import NOW_MS, batch, read_all, values
+
+SETTINGS = LogSettings(segment_bytes=200, retention_ms=60_000)
+
+
+def filled(root: Path, settings: LogSettings = SETTINGS, count: int = 10) -> PartitionLog:
+    log = PartitionLog.open(RecordingDisk(root), root / "orders-0", settings, SettableClock(NOW_MS))
+    for each in range(count):
+        log.append(batch(values(str(each)), time_ms=NOW_MS + 1000 * each))
+    log.sync()
+    return log
+
+
+def expire(log: PartitionLog, now_ms: int) -> None:
+    removal = retention.expire(log, now_ms)
+    if removal is not None:
+        removal.run()
+
+
+def test_old_segments_go_young_ones_stay(tmp_path: Path) -> None:
+    log = filled(tmp_path)
+    expire(log, NOW_MS + 60_000 + 4_500)
+
+    first = log.segments[0]
+    assert 0 < log.log_start_offset == first.base_offset <= 5
+    assert min(each.name for each in log.directory.glob("*.log")) == first.path.name
+
+
+def test_everything_may_go_and_offsets_go_on(tmp_path: Path) -> None:
+    log = filled(tmp_path)
+    expire(log, NOW_MS + 3_600_000)
+
+    assert read_all(log) == []
+    assert log.append(batch(values("next"))).base_offset == 10
+    log.sync()
+    reopened = PartitionLog.open(
+        RecordingDisk(tmp_path), log.directory, SETTINGS, SettableClock(NOW_MS)
+    )
+    assert [each.offset for each in read_all(reopened)] == [10]
+
+
+def test_records_that_are_not_synced_are_never_deleted(tmp_path: Path) -> None:
+    log = filled(tmp_path)
+    log.append(batch(values("unsynced"), time_ms=NOW_MS))
+    expire(log, NOW_MS + 3_600_000)
+    log.sync()
+
+    assert b"unsynced" in [each.value for each in read_all(log)]
+
+
+def test_size_limit_keeps_at_least_that_much(tmp_path: Path) -> None:
+    log = filled(tmp_path, replace(SETTINGS, retention_bytes=450))
+    expire(log, NOW_MS)
+
+    assert log.size_bytes >= 450
+    assert log.size_bytes - log.segments[0].size < 450
+
+
+def test_compacted_log_is_not_expired(tmp_path: Path) -> None:
+    log = filled(tmp_path, replace(SETTINGS, is_deleted=False))
+
+    assert retention.expire(log, NOW_MS + 10**12) is None

@@ -1,0 +1,41 @@
+"""Offsets by time, exact to the record, against a plain search."""
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwater.log.partition import PartitionLog
+from headwater.log.settings import LogSettings
+from headwater.log.times import first_at_or_after, latest_time
+from headwater.testing import SettableClock
+from headwater.testing.power_cut import RecordingDisk
+from log.batches import NOW_MS, batch, read_all, values
+
+
+@given(st.lists(st.integers(0, 50), max_size=30), st.integers(0, 60), st.integers(0, 30))
+@settings(max_examples=50)
+def test_first_record_at_or_after_a_time_is_found(
+    times: list[int], wanted: int, start: int
+) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        log = PartitionLog.open(
+            RecordingDisk(Path(root)),
+            Path(root) / "orders-0",
+            LogSettings(segment_bytes=300),
+            SettableClock(NOW_MS),
+        )
+        for each in times:
+            log.append(batch(values("x"), time_ms=NOW_MS + each))
+        log.sync()
+        log.advance_start(min(start, log.high_watermark)).run()
+        records = read_all(log)
+
+        found = first_at_or_after(log, NOW_MS + wanted, log.high_watermark)
+        due = next((each.offset for each in records if each.timestamp >= NOW_MS + wanted), None)
+        assert (found.offset if found is not None else None) == due
+
+        latest = latest_time(log, log.high_watermark)
+        last = max(records, key=lambda each: (each.timestamp, -each.offset), default=None)
+        assert (latest.offset if latest else None) == (last.offset if last else None)
