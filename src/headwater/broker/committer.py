@@ -12,7 +12,7 @@ from functools import partial
 from headwater.broker.partition import Partition
 from headwater.broker.sync_threads import SyncThreads
 from headwater.errors import StorageFailed
-from headwater.log.partition import SyncJob
+from headwater.log.sync_job import SyncJob
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Thread
 
-from headwater.log.partition import SyncJob
+from headwater.log.sync_job import SyncJob
 
 Done = Callable[[BaseException | None], None]
 

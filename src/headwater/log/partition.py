@@ -6,27 +6,24 @@ Single writer: everything but `read`, `SyncJob.run` and `Removal.run` is called 
 """
 
 import logging
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import RLock
-from types import TracebackType
 from typing import NamedTuple
 
 from headwater.clock import Clock
 from headwater.errors import Corruption, OffsetOutOfRange, StorageFailed
 from headwater.log.admission import Admitted, admit
 from headwater.log.disk import Disk, File, put
+from headwater.log.files import LogFiles
 from headwater.log.index import Index
 from headwater.log.names import snapshot_offsets, snapshot_path
 from headwater.log.producers import Producers
 from headwater.log.recovery import Damage, Loaded, Summary, load_trusted, recover
 from headwater.log.segment import NO_TIMESTAMP, Segment
 from headwater.log.settings import LogSettings
-from headwater.log.state import (
-    STATE_NAME,
-    PartitionState,
-    RecoveryPoint,
-)
+from headwater.log.state import STATE_NAME, PartitionState, RecoveryPoint
+from headwater.log.sync_job import SyncJob
 from headwater.wire.record_batch import stamped_head
 from headwater.wire.records import encode_batch
 
@@ -44,30 +41,6 @@ class Appended(NamedTuple):
     is_duplicate: bool = False
 
 
-@dataclass(slots=True)
-class SyncJob:
-    """Files and names to make durable; `run` may be called on any thread."""
-
-    disk: Disk
-    files: list[File]
-    directories: list[Path]
-    next_offset: int
-    sizes: list[tuple[Segment, int]]
-    recovery_point: RecoveryPoint | None
-
-    def run(self) -> None:
-        for each in self.files:
-            each.sync()
-        for directory in self.directories:
-            self.disk.sync_directory(directory)
-        if self.recovery_point is None:
-            return
-        if self.directories:
-            self.recovery_point.keep(self.next_offset)
-        else:
-            self.recovery_point.note(self.next_offset)
-
-
 @dataclass(frozen=True, slots=True)
 class Removal:
     """Segments that are out of the log, and the new log start; `run` may take its time."""
@@ -82,32 +55,6 @@ class Removal:
             for each in self.segments:
                 self.log.disk.remove(each.index_path)
                 self.log.disk.remove(each.path)
-
-
-class LogFiles:
-    """Held while files are replaced or removed by name, on whatever thread; never after a deletion."""
-
-    def __init__(self) -> None:
-        self._lock = RLock()
-        self._is_abandoned = False
-
-    def abandon(self) -> None:
-        with self._lock:
-            self._is_abandoned = True
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        if self._is_abandoned:
-            self._lock.release()
-            raise StorageFailed("the topic was deleted meanwhile")
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._lock.release()
 
 
 class PartitionLog:
@@ -235,21 +182,6 @@ class PartitionLog:
                     return header.base_offset
         return self.high_watermark
 
-    def epoch_at(self, offset: int) -> int:
-        """Return the leader epoch under which `offset` was or will be written."""
-        epochs = [epoch for epoch, start in self.state.leader_epochs if start <= offset]
-        return epochs[-1] if epochs else self.state.leader_epochs[0][0]
-
-    def end_of_epoch(self, epoch: int) -> tuple[int, int]:
-        """Return (epoch, end offset) of the largest epoch up to the given one; (-1, -1) if none is."""
-        if epoch == self.leader_epoch:
-            return epoch, self.high_watermark
-        known = [each for each in self.state.leader_epochs if each[0] <= epoch]
-        later = [each for each in self.state.leader_epochs if each[0] > epoch]
-        if not known or not later:
-            return -1, -1
-        return known[-1][0], later[0][1]
-
     @property
     def is_synced(self) -> bool:
         return self.next_offset == self.high_watermark
@@ -363,20 +295,10 @@ class PartitionLog:
             ),
         )
 
-    def segment_with(self, offset: int) -> Segment | None:
-        """Return the segment that holds `offset`."""
-        return next(iter(self._segments_from(offset)), None)
-
     def _segments_from(self, offset: int) -> list[Segment]:
         segments = self.segments
-        low, high = 0, len(segments)
-        while low < high:
-            middle = (low + high) // 2
-            if segments[middle].base_offset <= offset:
-                low = middle + 1
-            else:
-                high = middle
-        return segments[max(0, low - 1) :]
+        following = bisect_right(segments, offset, key=lambda each: each.base_offset)
+        return segments[max(0, following - 1) :]
 
     def _write(self, admitted: Admitted) -> Appended:
         header = admitted.header

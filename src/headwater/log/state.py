@@ -44,6 +44,21 @@ class PartitionState:
     def leader_epoch(self) -> int:
         return self.leader_epochs[-1][0]
 
+    def epoch_at(self, offset: int) -> int:
+        """Return the leader epoch under which `offset` was or will be written."""
+        epochs = [epoch for epoch, start in self.leader_epochs if start <= offset]
+        return epochs[-1] if epochs else self.leader_epochs[0][0]
+
+    def end_of_epoch(self, epoch: int, high_watermark: int) -> tuple[int, int]:
+        """Return (epoch, end offset) of the largest epoch up to the given one; (-1, -1) if none is."""
+        if epoch == self.leader_epoch:
+            return epoch, high_watermark
+        known = [each for each in self.leader_epochs if each[0] <= epoch]
+        later = [each for each in self.leader_epochs if each[0] > epoch]
+        if not known or not later:
+            return -1, -1
+        return known[-1][0], later[0][1]
+
     def with_epoch_from(self, offset: int) -> "PartitionState":
         """Start a new leader epoch at `offset`: earlier epochs that reached further are cut."""
         kept = tuple(each for each in self.leader_epochs if each[1] < offset) or ()

@@ -70,7 +70,7 @@ async def _look_up(
     limit = log.last_stable_offset if is_committed else log.high_watermark
     if asked.timestamp in (EARLIEST, EARLIEST_LOCAL, LATEST):
         response.offset = limit if asked.timestamp == LATEST else log.log_start_offset
-        response.leader_epoch = log.epoch_at(response.offset)
+        response.leader_epoch = log.state.epoch_at(response.offset)
     elif asked.timestamp == MAX_TIMESTAMP or asked.timestamp >= 0:
         if asked.timestamp == MAX_TIMESTAMP:
             found = await context.broker.read_on_thread(latest_time, log, limit)

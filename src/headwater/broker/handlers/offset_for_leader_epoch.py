@@ -36,8 +36,9 @@ def _look_up(name: str, asked: OffsetForLeaderPartition, context: RequestContext
     try:
         response.error_code = partition.check_epoch(asked.current_leader_epoch)
         if response.error_code == ErrorCode.NONE:
-            response.leader_epoch, response.end_offset = partition.log.end_of_epoch(
-                asked.leader_epoch
+            log = partition.log
+            response.leader_epoch, response.end_offset = log.state.end_of_epoch(
+                asked.leader_epoch, log.high_watermark
             )
     except HeadwaterError as error:
         response.error_code = code_of(error)

@@ -1,0 +1,32 @@
+"""Who may touch the names in a partition's directory, and until when."""
+
+from threading import RLock
+from types import TracebackType
+
+from headwater.errors import StorageFailed
+
+
+class LogFiles:
+    """Held while files are replaced or removed by name, on whatever thread; never after a deletion."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._is_abandoned = False
+
+    def abandon(self) -> None:
+        with self._lock:
+            self._is_abandoned = True
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        if self._is_abandoned:
+            self._lock.release()
+            raise StorageFailed("the topic was deleted meanwhile")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._lock.release()
