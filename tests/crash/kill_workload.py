@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -15,6 +15,7 @@ GROUPS = ("billing", "search")
 Place = tuple[int, int]
 """(partition, offset)"""
 
+PATIENCE_S = 40
 PATIENT = {
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 200,
@@ -41,25 +42,36 @@ class KillWorkload:
     def __post_init__(self) -> None:
         self._changed = threading.Condition()
         self._is_stopping = threading.Event()
+        self._is_over = threading.Event()
         self._ends: dict[int, int] = {}
         admin = AdminClient(self._config())
         admin.create_topics([NewTopic(TOPIC, PARTITIONS)])[TOPIC].result()
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        producers = [threading.Thread(target=self._produce, args=(each,)) for each in PRODUCERS]
-        consumers = [threading.Thread(target=self._consume, args=(each,)) for each in GROUPS]
-        for each in [*producers, *consumers]:
-            each.start()
+        producers = [self._started(self._produce, each) for each in PRODUCERS]
+        consumers = [self._started(self._consume, each) for each in GROUPS]
         try:
             yield
+            self._is_stopping.set()
+            self._join(producers)
+            self._ends = self._log_ends()
+            self._join(consumers)
         finally:
             self._is_stopping.set()
-            for each in producers:
-                each.join()
-            self._ends = self._log_ends()
-            for each in consumers:
-                each.join()
+            self._is_over.set()
+
+    def _started(self, work: Callable[[str], None], name: str) -> threading.Thread:
+        # Daemons: a broker that does not come back must fail the test, not hang it.
+        thread = threading.Thread(target=work, args=(name,), name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def _join(self, threads: list[threading.Thread]) -> None:
+        for each in threads:
+            each.join(PATIENCE_S)
+            if each.is_alive():
+                self.failures.append(f"{each.name} got no further")
 
     def wait_for_acks(self, more: int, within_s: float = 60) -> None:
         with self._changed:
@@ -81,7 +93,7 @@ class KillWorkload:
                 )
                 number += 1
             producer.poll(0 if len(producer) < 500 else 0.01)
-        if producer.flush(60):
+        if producer.flush(PATIENCE_S / 2):
             self.failures.append(f"{name} could not deliver {len(producer)} records")
 
     def _delivered(self, error: object, message: Message) -> None:
@@ -103,7 +115,7 @@ class KillWorkload:
             | {"auto.commit.interval.ms": 200}
         )
         consumer.subscribe([TOPIC])
-        while not self._is_at_the_end(seen):
+        while not self._is_at_the_end(seen) and not self._is_over.is_set():
             message = consumer.poll(0.1)
             if message is None or message.error() is not None:
                 continue
@@ -120,7 +132,10 @@ class KillWorkload:
     def _log_ends(self) -> dict[int, int]:
         consumer = Consumer(self._config() | {"group.id": "ends"})
         places = [TopicPartition(TOPIC, each) for each in range(PARTITIONS)]
-        ends = {each.partition: consumer.get_watermark_offsets(each)[1] for each in places}
+        ends = {
+            each.partition: consumer.get_watermark_offsets(each, timeout=PATIENCE_S)[1]
+            for each in places
+        }
         consumer.close()
         return ends
 

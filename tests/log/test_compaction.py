@@ -185,6 +185,20 @@ def test_compaction_interrupted_at_any_step_loses_no_key(tmp_path: Path, seed: i
             table.check_retries(log)
 
 
+def test_producer_is_known_from_its_last_batch_alone(tmp_path: Path) -> None:
+    """Its records are outdated and the snapshots are lost: its batch stays, empty, for its sequence."""
+    table = Table(tmp_path)
+    for producer in range(4):
+        table.put(producer, 0, [(b"key", b"value" * 10)])
+    for each in range(20):
+        table.put(9, 0, [(b"key", str(each).encode() * 20)])
+    assert table.compact()
+    for snapshot in table.log.directory.glob("*.snapshot"):
+        snapshot.unlink()
+
+    table.check_retries(table.opened(tmp_path))
+
+
 def test_records_younger_than_the_lag_are_not_touched(tmp_path: Path) -> None:
     table = Table(tmp_path, replace(SETTINGS, min_compaction_lag_ms=3_600_000))
     for each in range(40):
