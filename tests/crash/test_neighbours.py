@@ -52,6 +52,7 @@ def test_topic_can_be_made_anew_over_files_that_a_power_cut_brought_back(tmp_pat
             topic = broker.embedded.topics.get("orders")
             assert topic is not None
             await broker.embedded.delete_topic(topic)
+            await broker.embedded._finish_deletion("orders")
 
         broker.call(delete)
         broker.stop()
