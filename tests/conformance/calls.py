@@ -11,7 +11,7 @@ from conformance.raw import Connection, ErrorCode
 T = TypeVar("T")
 
 
-def eventually(condition: Callable[[], T], within_s: float = 15) -> T:
+def eventually(condition: Callable[[], T], within_s: float = 30) -> T:
     """The first true result of `condition`, asked again until then: some changes apply late."""
     deadline = time.monotonic() + within_s
     while not (result := condition()):
