@@ -221,6 +221,7 @@ class RecordingDisk(LocalDisk):
         self.recording = Recording()
         self._names: dict[int, dict[str, int]] = {ROOT: {}}
         self._inodes = 1
+        root.mkdir(parents=True, exist_ok=True)
         self._import(root, ROOT)
 
     def open(self, path: Path) -> File:

@@ -45,10 +45,14 @@ def compress(codec: int, data: bytes) -> bytes:
     """Return `data` as the body of a batch with this codec."""
     if codec == NONE:
         return data
-    modules = {GZIP: cramjam.gzip, LZ4: cramjam.lz4, ZSTD: cramjam.zstd}
     if codec == SNAPPY:
         return bytes(cramjam.snappy.compress_raw(data))
-    return bytes(modules[codec].compress(data))
+    if codec == LZ4:
+        # Kafka's Java client cannot read blocks that refer to each other.
+        compressor = cramjam.lz4.Compressor(block_linked=False)
+        compressor.compress(data)
+        return bytes(compressor.finish())
+    return bytes((cramjam.gzip if codec == GZIP else cramjam.zstd).compress(data))
 
 
 def _bounded(module: object, data: memoryview | bytes) -> memoryview:

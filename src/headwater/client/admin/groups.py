@@ -103,6 +103,7 @@ class Groups:
         return [
             GroupSummary(group.group_id, _state(group))
             for group in sorted(found.valid, key=lambda group: str(group.group_id))
+            if group.group_id  # Simple consumers of old may commit as ""; no command can name it.
         ]
 
     def describe(self, group: str, *, ages: bool = True) -> GroupDetails:
