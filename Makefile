@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-ROUNDS ?= 30
+ROUNDS ?= 24
+SEED ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench conformance crash clean
@@ -41,7 +42,7 @@ conformance: $(READY) ## the same scenarios on our broker and on Apache Kafka
 	$(BIN)/python -m pytest tests/conformance tests/clients --broker kafka
 
 crash: $(READY) ## a long campaign of power cuts, kills and disk faults (ROUNDS=n, SEED=n)
-	$(BIN)/python -m tests.crash.campaign --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python tests/crash/campaign.py --rounds $(ROUNDS) --seed $(SEED)
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

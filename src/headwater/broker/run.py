@@ -7,6 +7,7 @@ import logging
 import os
 import resource
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 def serve(settings: BrokerSettings, on_ready: Callable[[Server], None]) -> None:
     """Serve until told to stop; `on_ready` is called once clients can connect."""
     _raise_file_limit()
+    # A sync thread that is done must not wait 5 ms, the default, for a busy event loop to let it speak.
+    sys.setswitchinterval(0.0005)
     asyncio.run(_serve(settings, on_ready))
 
 

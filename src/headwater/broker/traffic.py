@@ -5,7 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-LARGEST_ANSWER_BYTES: Final = 16 << 20
+LARGEST_ANSWER_BYTES: Final = 4 << 20
+"""Larger answers are no faster, and while one is read and sent, others wait."""
+
 SMALLEST_ANSWER_BYTES: Final = 64 << 10
 
 

@@ -19,6 +19,7 @@ from headwater.wire.messages.fetch import (
 
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 READ_COMMITTED = 1
+LONG_READ_BYTES = 256 << 10
 
 
 @dataclass(slots=True)
@@ -76,10 +77,13 @@ async def _collect(request: FetchRequest, session: Session, context: RequestCont
     wanted = sum(max(0, each.request.partition_max_bytes) for _, each in followed)
     with context.broker.traffic.room_for_fetch(max(0, min(request.max_bytes, wanted))) as room:
         budget = Budget(min(request.max_bytes, room))
-        return {
-            key: await _read(key, each, request.isolation_level, budget, context)
-            for key, each in followed
-        }
+        answers = {}
+        for key, each in followed:
+            left = budget.left
+            answers[key] = await _read(key, each, request.isolation_level, budget, context)
+            if left - budget.left >= LONG_READ_BYTES:
+                await asyncio.sleep(0)  # Let producers in: a reader that catches up is in no hurry.
+        return answers
 
 
 def _find(key: tuple[TopicKey, int], context: RequestContext) -> Partition | ErrorCode:
