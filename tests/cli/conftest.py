@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -59,6 +60,11 @@ def environment(bootstrap: str) -> dict[str, str]:
     return {**os.environ, "HEADWATER_BOOTSTRAP": bootstrap}
 
 
+def _listen_to_ctrl_c() -> None:
+    """A shell starts background jobs deaf to Ctrl-C; a test run as one must not pass that on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.fixture
 def headwater_process(environment: dict[str, str]) -> Callable[..., subprocess.Popen[bytes]]:
     """Start a command line as a process of its own, with pipes."""
@@ -67,7 +73,10 @@ def headwater_process(environment: dict[str, str]) -> Callable[..., subprocess.P
         pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
         command = [sys.executable, "-m", "headwater", *map(str, arguments)]
         return subprocess.Popen(
-            command, env=environment, **{"stdin": subprocess.DEVNULL, **pipes, **options}
+            command,
+            env=environment,
+            preexec_fn=_listen_to_ctrl_c,  # noqa: PLW1509  nothing else happens in it
+            **{"stdin": subprocess.DEVNULL, **pipes, **options},
         )
 
     return start

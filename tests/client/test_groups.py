@@ -105,3 +105,21 @@ def test_a_deleted_group_is_gone(client: Client, topic: str, group: str) -> None
         client.admin.groups.describe(group)
     with pytest.raises(NotFound):
         client.admin.groups.delete(group)
+
+
+def test_position_in_a_deleted_topic_hides_nothing_else(
+    client: Client, new_topic: Callable[..., str], group: str
+) -> None:
+    kept, deleted = new_topic(), new_topic()
+    for topic in (kept, deleted):
+        client.send(topic, 1)
+    with client.consumer(kept, deleted, group=group) as records:
+        for _ in range(2):
+            next(records)
+        client.admin.topics.delete(deleted)
+        records.commit()
+
+    described = client.admin.groups.describe(group)
+
+    assert [each.topic for each in described.partitions] == [kept]
+    assert group in [each.group for each in client.admin.groups.list()]

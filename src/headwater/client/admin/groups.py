@@ -231,11 +231,12 @@ class Groups:
     def _standing(
         self, committed: dict[Partition, int], owners: dict[Partition, str], *, ages: bool
     ) -> tuple[GroupPartition, ...]:
-        places = sorted({*committed, *owners})
+        places = self._existing({*committed, *owners})
         log = self._log.ranges(places)
         lags = {
-            place: max(log[place][1] - max(offset, log[place][0]), 0)
-            for place, offset in committed.items()
+            place: max(log[place][1] - max(committed[place], log[place][0]), 0)
+            for place in places
+            if place in committed
         }
         behind = {place: committed[place] for place, lag in lags.items() if lag} if ages else {}
         oldest = timestamps_at(self._connection, behind, self._clock)
@@ -254,6 +255,19 @@ class Groups:
             for place in places
         )
 
+    def _existing(self, places: Iterable[Partition]) -> Sequence[Partition]:
+        """Those that are still there: a group may have a position in a topic that was deleted."""
+        known = self._topics()
+        return sorted(
+            (topic, number)
+            for topic, number in places
+            if topic in known and number in known[topic].partitions
+        )
+
+    def _topics(self) -> Any:
+        with translated("list the topics"):
+            return self._kafka.list_topics(timeout=self._connection.timeout_s).topics
+
     def _partitions(
         self, group: str, before: dict[Partition, int], topics: Iterable[str] | None
     ) -> Sequence[Partition]:
@@ -263,9 +277,8 @@ class Groups:
                     what=f"group {group!r} has no position yet",
                     hint="name the topics it shall read: --topic TOPIC",
                 )
-            return sorted(before)
-        with translated("list the topics"):
-            known = self._kafka.list_topics(timeout=self._connection.timeout_s).topics
+            return self._existing(before)
+        known = self._topics()
         wanted = tuple(topics)
         for topic in wanted:
             if topic not in known:
