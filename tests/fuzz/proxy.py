@@ -102,6 +102,7 @@ class Proxy:
         return bytes(data)
 
     def _happens(self, chance: float) -> bool:
-        happens = self._rng.random() < chance
+        # The first chance is always taken: how many come depends on how the client batches.
+        happens = chance > 0 and (self.harmed == 0 or self._rng.random() < chance)
         self.harmed += happens
         return happens
