@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from headwater.broker.context import RequestContext
 from headwater.broker.operations import ALL_ON_CLUSTER, ALL_ON_TOPIC, NOT_REQUESTED, allowed
 from headwater.broker.topics import Topic, check_topic_name
-from headwater.errors import Conflict, InvalidRequest
+from headwater.errors import Conflict, InvalidRequest, StorageFailed
 from headwater.wire.codec import encode_part
-from headwater.wire.error_codes import ErrorCode
+from headwater.wire.error_codes import ErrorCode, code_of
 from headwater.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -111,11 +111,19 @@ async def _describe(
         return _missing(asked.name, ZERO_UUID, ErrorCode.INVALID_TOPIC_EXCEPTION)
     if not may_create or asked.name in context.broker.reserved_topics:
         return _missing(asked.name, ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return await _created(asked.name, operations, context)
+
+
+async def _created(name: str, operations: int, context: RequestContext) -> MetadataResponseTopic:
+    """Create a topic on first use; if the disk fails, that is told of this topic alone."""
+    topics = context.broker.topics
     try:
-        created = await topics.create(asked.name, context.broker.settings.num_partitions, {})
+        topic = await topics.create(name, context.broker.settings.num_partitions, {})
     except Conflict:
-        created = topics.get(asked.name)  # type: ignore[assignment]
-    return _found(created, operations, context)
+        topic = topics.get(name)  # type: ignore[assignment]
+    except StorageFailed as error:
+        return _missing(name, ZERO_UUID, code_of(error))
+    return _found(topic, operations, context)
 
 
 def _missing(name: str | None, topic_id: bytes, error: ErrorCode) -> MetadataResponseTopic:
