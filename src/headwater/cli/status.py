@@ -16,7 +16,7 @@ def command(session: Session) -> None:
         address = client.connection.address
         cluster = client.admin.cluster()
         topics = client.admin.topics.list()
-        groups = [client.admin.groups.describe(found.group) for found in client.admin.groups.list()]
+        groups = client.admin.groups.describe_all()
     status = {
         "address": address.bootstrap,
         "origin": address.origin,

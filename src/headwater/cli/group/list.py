@@ -18,11 +18,7 @@ from headwater.cli.session import Session
 def command(session: Session, state: str | None) -> None:
     """List consumer groups with their lag."""
     with session.connect() as client:
-        groups = [
-            client.admin.groups.describe(found.group)
-            for found in client.admin.groups.list()
-            if state in (None, found.state)
-        ]
+        groups = client.admin.groups.describe_all(state)
     session.output.rows(
         ("group", "state", "members", "lag", "lag_seconds"),
         (

@@ -1,9 +1,14 @@
 """Waiting for the answers of librdkafka's admin calls."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from headwater.client.kafka_errors import translated
+from confluent_kafka import KafkaError, KafkaException
+
+from headwater.client.kafka_errors import error_of, translated
+
+_ATTEMPTS = 5
+_CONNECTION_DROPPED = frozenset({"_DESTROY", "_DESTROY_BROKER"})
 
 
 class Future(Protocol):
@@ -20,3 +25,32 @@ def only_answer(futures: Mapping[Any, Future], *, doing: str) -> Any:
     """The result of a call about one thing."""
     (future,) = futures.values()
     return answer(future, doing=doing)
+
+
+def answers(
+    names: Iterable[str], ask: Callable[[list[str]], Iterable[Future]], *, doing: str
+) -> dict[str, Any]:
+    """The results of a call about many things, begun all at once; None for one that is not there.
+
+    Only for calls that may be made twice: librdkafka drops its bootstrap connection once it knows the
+    brokers, and what was on its way there ends in an error though nothing is wrong.
+    """
+    found: dict[str, Any] = {}
+    waiting = list(names)
+    for attempts_left in reversed(range(_ATTEMPTS)):
+        with translated(doing):
+            futures = list(ask(waiting)) if waiting else []
+        dropped = []
+        for name, future in zip(waiting, futures, strict=True):
+            try:
+                found[name] = future.result()
+            except KafkaException as error:
+                code = error.args[0]
+                if code.code() == KafkaError.GROUP_ID_NOT_FOUND:
+                    found[name] = None
+                elif attempts_left and code.name() in _CONNECTION_DROPPED:
+                    dropped.append(name)
+                else:
+                    raise error_of(error, doing=f"{doing} {name!r}") from error
+        waiting = dropped
+    return found
