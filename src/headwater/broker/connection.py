@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 MOST_PIPELINED: Final = 32
 MOST_PENDING_FRAMES: Final = 16
-WRITE_BUFFER_BYTES: Final = 256 << 10
+WRITE_BUFFER_BYTES: Final = 1 << 20
 PRODUCE_KEY: Final = 0
 WAITING_KEYS: Final = frozenset({1, 11, 14})
 """Fetch, JoinGroup and SyncGroup wait for others and change nothing meanwhile: they may be given up."""
