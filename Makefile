@@ -38,8 +38,8 @@ bench: $(READY) ## measure beside Apache Kafka, write bench/results and docs/ben
 	$(BIN)/python bench/broker.py
 
 conformance: $(READY) ## the same scenarios on our broker and on Apache Kafka
-	$(BIN)/python -m pytest tests/conformance tests/clients --broker headwater
-	$(BIN)/python -m pytest tests/conformance tests/clients --broker kafka
+	$(BIN)/python -m pytest tests/conformance tests/clients tests/bulk --broker headwater
+	$(BIN)/python -m pytest tests/conformance tests/clients tests/bulk --broker kafka
 
 crash: $(READY) ## a long campaign of power cuts, kills and disk faults (ROUNDS=n, SEED=n)
 	$(BIN)/python tests/crash/campaign.py --rounds $(ROUNDS) --seed $(SEED)

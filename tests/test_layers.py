@@ -45,7 +45,8 @@ def test_every_module_says_what_it_is_for() -> None:
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
-        ("headwater", ("confluent_kafka", "asyncio", "headwater.broker")),
+        ("headwater", ("confluent_kafka", "asyncio", "headwater.broker", "pyarrow", "pyspark")),
+        ("headwater.bulk.reader", ("confluent_kafka", "asyncio", "pyspark", "pandas")),
         ("headwater.config", ("asyncio", "headwater.broker")),
         ("headwater.wire.codec", ("asyncio", "socket", "confluent_kafka")),
         ("headwater.broker.server", ("confluent_kafka", "click", "rich")),

@@ -1,0 +1,71 @@
+"""What a broker's error code means for a reader."""
+
+from typing import Final
+
+from headwater.errors import (
+    Corruption,
+    HeadwaterError,
+    InvalidRequest,
+    NotFound,
+    NotSupported,
+    OffsetOutOfRange,
+    Unavailable,
+)
+from headwater.wire.error_codes import ErrorCode
+
+_MEANINGS: Final[dict[int, tuple[type[HeadwaterError], str, str]]] = {
+    ErrorCode.OFFSET_OUT_OF_RANGE: (
+        OffsetOutOfRange,
+        "the offset is not in the log (any more)",
+        "see: headwater topic describe",
+    ),
+    ErrorCode.CORRUPT_MESSAGE: (
+        Corruption,
+        "the broker found damage on its disk",
+        "see: headwater log verify",
+    ),
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: (
+        NotFound,
+        "the topic or partition does not exist",
+        "see: headwater topic list",
+    ),
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: (
+        InvalidRequest,
+        "this user may not read it",
+        "ask for the right to read the topic",
+    ),
+    ErrorCode.INVALID_TOPIC_EXCEPTION: (
+        InvalidRequest,
+        "that is not a valid topic name",
+        "use letters, digits, '.', '_' and '-', at most 249 of them",
+    ),
+    ErrorCode.UNSUPPORTED_VERSION: (NotSupported, "the broker is older than Kafka 3.0", ""),
+}
+_PASSING: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.BROKER_NOT_AVAILABLE,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+    }
+)
+"""A new leader, a restart: gone after new metadata and another try."""
+_NAMES: Final = {each.value: each.name for each in ErrorCode}
+
+
+def refuse(code: int, *, doing: str) -> None:
+    """Raise our error for a broker's code, if it is one; `doing` completes "cannot ..."."""
+    if code == ErrorCode.NONE:
+        return
+    name = _NAMES.get(code, str(code))
+    if code in _PASSING:
+        raise Unavailable(f"cannot {doing}: the broker is not ready for it ({name})", "try again")
+    kind, reason, hint = _MEANINGS.get(code, (HeadwaterError, f"the broker says {name}", ""))
+    raise kind(f"cannot {doing}: {reason}", hint)
