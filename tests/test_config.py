@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.config import BrokerSettings, resolve, split_address
+from headwater.config import BrokerSettings, join_address, resolve, split_address
 from headwater.errors import InvalidRequest
 
 ROOT = Path(__file__).parents[1]
@@ -131,3 +131,8 @@ def test_the_reference_is_up_to_date() -> None:
     command = [sys.executable, ROOT / "tools" / "configuration_reference.py", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:9092", "[::1]:9092", "broker.example:1"])
+def test_an_address_is_joined_as_it_is_split(address: str) -> None:
+    assert join_address(*split_address(address)) == address

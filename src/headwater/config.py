@@ -127,6 +127,11 @@ def split_address(address: str, name: str = "address") -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def join_address(host: str, port: int) -> str:
+    """HOST:PORT as `split_address` reads it; an IPv6 address stands in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 

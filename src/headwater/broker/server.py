@@ -9,7 +9,7 @@ from headwater.broker.broker import Broker, Node
 from headwater.broker.connection import Connection
 from headwater.broker.dispatch import APIS
 from headwater.broker.frames import BufferPool
-from headwater.config import split_address
+from headwater.config import join_address, split_address
 from headwater.errors import Unavailable
 
 logger = logging.getLogger(__name__)
@@ -32,14 +32,14 @@ class Server:
 
     @property
     def address(self) -> str:
-        return f"{self.broker.node.host}:{self.broker.node.port}"
+        return join_address(self.broker.node.host, self.broker.node.port)
 
     @property
     def bound_address(self) -> str:
         """Where it listens, which may not be what clients are told."""
         assert self._listener is not None
         host, port = self._listener.sockets[0].getsockname()[:2]
-        return f"{host}:{port}"
+        return join_address(host, port)
 
     async def start(self) -> None:
         """Recover the data, then listen: a client that can connect can be served."""

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from headwater.bulk.security import Security
+from headwater.config import join_address
 from headwater.errors import InvalidRequest, Unavailable
 from headwater.wire.codec import decode, encode_bytes
 from headwater.wire.schema import Message
@@ -28,7 +29,7 @@ class Connection:
     """A socket to a broker; any failure on it is `Unavailable`."""
 
     def __init__(self, host: str, port: int, security: Security, timeout_s: float) -> None:
-        self.address = f"{host}:{port}"
+        self.address = join_address(host, port)
         self._correlation_ids = itertools.count(1)
         context = security.context()
         with self._unavailable():

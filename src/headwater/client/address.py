@@ -10,6 +10,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
+from headwater.config import join_address
 from headwater.errors import InvalidRequest, Unavailable
 
 BROKER_FILE = Path(".headwater") / "broker.json"
@@ -92,9 +93,7 @@ def _parse(address: str) -> str:
         )
     servers = (rest if separator else address).rstrip("/")
     endpoints = [_host_and_port(endpoint) for endpoint in servers.split(",")]
-    return ",".join(
-        f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in endpoints
-    )
+    return ",".join(join_address(host, port) for host, port in endpoints)
 
 
 def _host_and_port(endpoint: str) -> tuple[str, int]:

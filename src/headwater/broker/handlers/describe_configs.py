@@ -9,6 +9,7 @@ from headwater.broker.config_view import (
 )
 from headwater.broker.context import RequestContext
 from headwater.broker.topics import check_topic_name
+from headwater.config import join_address
 from headwater.errors import InvalidRequest
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.describe_configs import (
@@ -72,7 +73,7 @@ def _entries(
                 f"but received {asked.resource_name}"
             )
             return []
-        address = f"{broker.node.host}:{broker.node.port}"
+        address = join_address(broker.node.host, broker.node.port)
         return broker_config_entries(
             broker.settings, address, broker.node.node_id, str(broker.directory)
         )
