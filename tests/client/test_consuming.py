@@ -119,6 +119,16 @@ def test_commit_in_the_middle_of_a_body(client: Client, topic: str, group: str) 
     assert committed(client, group) == [1]
 
 
+def test_poll_does_not_outwait_an_idle_topic(client: Client, topic: str) -> None:
+    with client.consumer(topic) as records:
+        assert records.poll(max_wait_s=0.01) == []
+        client.send(topic, 1)
+        found: list[object] = []
+        while not found:
+            found = [record.value for record in records.poll(max_wait_s=1)]
+        assert found == [1]
+
+
 def test_batches_are_finished_when_the_next_is_asked_for(
     client: Client, topic: str, group: str
 ) -> None:

@@ -117,30 +117,35 @@ class Consumer:
     def batches(self, max_records: int = 500, max_wait_s: float = 1.0) -> Iterator[list[Record]]:
         """Lists of at most `max_records`, never empty; finished when the next one is asked for."""
         while True:
-            self._finish()
-            self._batch = []
-            deadline = self._clock.monotonic_s() + max_wait_s
-            while len(self._batch) < max_records and not self._has_ended():
-                if not self._ahead:
-                    wait_s = min(deadline - self._clock.monotonic_s(), _POLL_S)
-                    if wait_s <= 0:
-                        break
-                    with translated(self._doing):
-                        room = max_records - len(self._batch)
-                        self._ahead.extend(self._kafka.consume(room, wait_s))
-                    continue
-                try:
-                    record = self._read_ahead()
-                except HeadwaterError:
-                    if self._batch:
-                        break  # the good ones first; the same error is raised for the next batch
-                    raise
-                if record is not None:
-                    self._batch.append(record)
-            if self._batch:
-                yield self._batch
+            batch = self.poll(max_records, max_wait_s)
+            if batch:
+                yield batch
             elif self._has_ended():
                 return
+
+    def poll(self, max_records: int = 500, max_wait_s: float = 1.0) -> list[Record]:
+        """What comes within `max_wait_s`, maybe nothing; finished when more is asked for."""
+        self._finish()
+        self._batch = []
+        deadline = self._clock.monotonic_s() + max_wait_s
+        while len(self._batch) < max_records and not self._has_ended():
+            if not self._ahead:
+                wait_s = min(deadline - self._clock.monotonic_s(), _POLL_S)
+                if wait_s <= 0:
+                    break
+                with translated(self._doing):
+                    room = max_records - len(self._batch)
+                    self._ahead.extend(self._kafka.consume(room, wait_s))
+                continue
+            try:
+                record = self._read_ahead()
+            except HeadwaterError:
+                if self._batch:
+                    break  # the good ones first; the same error is raised for the next batch
+                raise
+            if record is not None:
+                self._batch.append(record)
+        return self._batch
 
     def seek(
         self, to: int | Position, *, topic: str | None = None, partition: int | None = None
