@@ -69,7 +69,7 @@ def test_what_happened_can_be_read(broker: Broker, address: str) -> None:
     assert samples["headwater_log_size_bytes"][place] > 0
     assert samples["headwater_log_failed"][place] == 0
     assert samples["headwater_received_bytes_total"][""] > 0
-    assert samples["headwater_topics"][""] == 2
+    assert samples["headwater_topics"][""] == 3
 
 
 def test_an_idle_broker_renders_too(broker: Broker) -> None:

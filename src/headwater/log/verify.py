@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from headwater.errors import Corruption
+from headwater.log.aborted import AbortedIndex
 from headwater.log.disk import Disk
 from headwater.log.index import Index
 from headwater.log.names import log_bases, snapshot_offsets, snapshot_path
@@ -62,6 +63,7 @@ def verify(disk: Disk, directory: Path) -> Report:
         segment.is_sparse = segment.base_offset < state.sparse_to
         _verify_segment(segment, following, state, report)
         _check(report, segment.index_path, disk, Index.decode)
+        _check(report, segment.aborted_path, disk, AbortedIndex.decode)
     for offset in snapshot_offsets(names):
         _check(report, snapshot_path(directory, offset), disk, Producers.decode)
     return report

@@ -157,6 +157,7 @@ _CODES: dict[type[BaseException], ErrorCode] = {
     errors.InvalidTimestamp: ErrorCode.INVALID_TIMESTAMP,
     errors.StorageFailed: ErrorCode.KAFKA_STORAGE_ERROR,
     errors.Corruption: ErrorCode.CORRUPT_MESSAGE,
+    errors.CoordinatorFenced: ErrorCode.TRANSACTION_COORDINATOR_FENCED,
     errors.Fenced: ErrorCode.INVALID_PRODUCER_EPOCH,
     errors.NotFound: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     errors.Conflict: ErrorCode.INVALID_REQUEST,
