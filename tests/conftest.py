@@ -18,6 +18,8 @@ RIGS: Final[dict[str, Callable[[], HeadwaterProcess | ApacheKafka]]] = {
     "kafka": lambda: ApacheKafka(
         {
             "offsets.topic.num.partitions": "4",
+            "transaction.state.log.num.partitions": "4",
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
             "log.initial.task.delay.ms": "100",
             "log.retention.check.interval.ms": "200",
             "log.segment.delete.delay.ms": "100",

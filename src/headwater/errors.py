@@ -89,6 +89,10 @@ class InvalidTransaction(Conflict):
     """The batch belongs to a transaction that is not open here."""
 
 
+class OutsideTransaction(InvalidTransaction):
+    """A transactional batch comes without a transactional id."""
+
+
 class UnsupportedCodec(InvalidRequest):
     """A compression codec that this version of the request does not know."""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headwater.clock import Clock
-from headwater.errors import Corruption, InvalidTransaction, OffsetOutOfRange, StorageFailed
+from headwater.errors import Corruption, OffsetOutOfRange, OutsideTransaction, StorageFailed
 from headwater.log.aborted import AbortedTransaction, aborted_between
 from headwater.log.admission import Admitted, admit, admit_own
 from headwater.log.disk import Disk, File, put
@@ -143,7 +143,7 @@ class PartitionLog:
         admitted = admit(records, self.settings, self.clock.now_ms())
         header = admitted.header
         if header.is_transactional and transaction_version is None:
-            raise InvalidTransaction("a transactional batch outside of a transaction is refused")
+            raise OutsideTransaction("a transactional batch comes with a transactional id")
         if header.has_producer and (
             stored := self.producers.check(header, transaction_version or 0)
         ):

@@ -152,6 +152,7 @@ _CODES: dict[type[BaseException], ErrorCode] = {
     errors.OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     errors.RecordTooLarge: ErrorCode.MESSAGE_TOO_LARGE,
     errors.InvalidRecord: ErrorCode.INVALID_RECORD,
+    errors.OutsideTransaction: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     errors.InvalidTransaction: ErrorCode.INVALID_TXN_STATE,
     errors.UnsupportedCodec: ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
     errors.InvalidTimestamp: ErrorCode.INVALID_TIMESTAMP,
