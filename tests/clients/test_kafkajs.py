@@ -53,6 +53,7 @@ def _install(directory: Path) -> None:
         "acks 1",
         "acks -1",
         "idempotent",
+        "transactions",
         "rebalance",
         "commit",
         "seek",

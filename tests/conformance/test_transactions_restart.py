@@ -1,4 +1,4 @@
-"""Transactions across a restart of the broker, orderly or by a kill: decided stays decided, open stays open."""
+"""Transactions across a restart, orderly or by a kill: decided stays decided, open stays open."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
