@@ -47,8 +47,6 @@ class CleanerJob:
     """Where the segments end: their last batch stays, even empty, so that lost bytes are noticed."""
     aborted: list[tuple[int, int, int]]
     """(producer id, first offset, offset of the marker) of aborted transactions: their records go."""
-    cleaned_to: int
-    """End markers before it were there when their records went: they may go too, in their time."""
     unended: list[int] = field(default_factory=list)
     """Producers with a transaction that began before these segments."""
 
@@ -206,7 +204,6 @@ def _rewrite_marker(
     """
     is_needed = (
         has_records
-        or header.base_offset >= job.cleaned_to
         or header.next_offset == job.end_offset
         or job.marker_epochs.get(header.producer_id) == header.producer_epoch
     )

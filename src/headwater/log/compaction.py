@@ -93,7 +93,6 @@ def _job(log: PartitionLog, group: list[Segment], dirty: list[Segment], now_ms: 
             (each.producer_id, each.first_offset, each.last_offset)
             for each in aborted_between(log.segments, group[0].base_offset, dirty[-1].next_offset)
         ],
-        cleaned_to=log.state.cleaned_to,
     )
 
 
