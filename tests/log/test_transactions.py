@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.errors import CoordinatorFenced, Fenced, InvalidTransaction, OutsideTransaction
+from headwater.errors import (
+    CoordinatorFenced,
+    Corruption,
+    Fenced,
+    InvalidTransaction,
+    OutsideTransaction,
+)
 from headwater.log import retention
 from headwater.log.aborted import AbortedIndex
 from headwater.log.partition import PartitionLog
@@ -248,6 +254,42 @@ def test_damaged_index_of_aborted_transactions_is_made_anew(tmp_path: Path, harm
     assert seen(again) == before
     found = verify(again.disk, again.directory)
     assert found.is_sound == (harm == "stale")
+
+
+@pytest.mark.parametrize("version", [OLD, NEW])
+@pytest.mark.parametrize("is_next_ended", [True, False])
+def test_transaction_whose_marker_is_damaged_is_never_taken_for_committed(
+    tmp_path: Path, version: int, is_next_ended: bool
+) -> None:
+    log = opened(tmp_path, WIDE)
+    writer = Writer(log, 1, version)
+    writer.send(*values("aborted"))
+    writer.abort()
+    marker_at = log.active.size - 5
+    writer.send(*values("next"))
+    if is_next_ended:
+        writer.commit()
+    log.sync()
+    path = log.active.path
+    data = bytearray(path.read_bytes())
+    data[marker_at] ^= 1
+    path.write_bytes(data)
+
+    again = opened(tmp_path, WIDE)
+    if not is_next_ended and version == NEW:
+        writer.log = again
+        writer.commit()
+        again.sync()
+
+    assert again.damage
+    assert again.last_stable_offset == 0
+    assert seen(again) == []
+    if is_next_ended:
+        with pytest.raises(Corruption):
+            again.refuse_uncertain(0)
+        again.refuse_uncertain(again.high_watermark)
+        summary = again.close()
+        assert opened(tmp_path, WIDE, summary).last_stable_offset == 0
 
 
 def test_entries_go_with_their_segments(tmp_path: Path) -> None:

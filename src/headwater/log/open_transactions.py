@@ -1,7 +1,8 @@
 """Which transactions of a partition have not ended, as far as a reader may know.
 
 The last stable offset is where the first of them begins. A transaction counts as open until its end marker
-is synced: before, a crash could take the marker back.
+is synced: before, a crash could take the marker back. Where damage has taken a marker, nobody knows how its
+transaction ended: such records are uncertain, and never served as committed.
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,13 @@ class Ended(NamedTuple):
     marker_offset: int
 
 
+class Uncertain(NamedTuple):
+    """Records of a transaction whose end marker is lost, and the offset at which it was missed."""
+
+    first_offset: int
+    end_offset: int
+
+
 class OpenTransactions:
     """Open transactions by producer id; at most one of each producer."""
 
@@ -22,6 +30,7 @@ class OpenTransactions:
         # In the order of first offsets: a transaction begins with the record that was just appended.
         self._first_offsets: dict[int, int] = {}
         self._ended: list[Ended] = []
+        self.uncertain: list[Uncertain] = []
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """Yield (producer id, first offset) of each open transaction, the oldest first."""
@@ -40,19 +49,37 @@ class OpenTransactions:
         """Note a transactional record; only the first of a transaction counts."""
         self._first_offsets.setdefault(producer_id, first_offset)
 
-    def end(self, producer_id: int, marker_offset: int) -> None:
+    def end(self, producer_id: int, marker_offset: int, first_offset: int | None = None) -> None:
+        """Note an end marker; `first_offset` is where the marker says that its transaction begins."""
+        known = self._first_offsets.get(producer_id)
+        if known is None:
+            return
+        if first_offset is not None and known < first_offset:
+            self.lose(producer_id, first_offset)
+            known = first_offset
+        self._first_offsets.pop(producer_id, None)
+        self._ended.append(Ended(known, marker_offset))
+
+    def lose(self, producer_id: int, end_offset: int) -> None:
+        """The producer's transaction must have ended before `end_offset`, and its marker is not there."""
         first_offset = self._first_offsets.pop(producer_id, None)
         if first_offset is not None:
-            self._ended.append(Ended(first_offset, marker_offset))
+            self.uncertain.append(Uncertain(first_offset, end_offset))
 
     def settle(self, high_watermark: int) -> None:
         """Markers below the high watermark are there for good."""
         if self._ended:
             self._ended = [each for each in self._ended if each.marker_offset >= high_watermark]
 
+    def forget_before(self, log_start_offset: int) -> None:
+        """Records before the log start are gone, certain or not."""
+        if self.uncertain:
+            self.uncertain = [each for each in self.uncertain if each.end_offset > log_start_offset]
+
     def first_unstable_offset(self) -> int | None:
         """Return where the first transaction begins whose end is not certain."""
         candidates = [each.first_offset for each in self._ended]
+        candidates += [each.first_offset for each in self.uncertain]
         if self._first_offsets:
             candidates.append(next(iter(self._first_offsets.values())))
         return min(candidates, default=None)

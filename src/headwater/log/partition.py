@@ -125,6 +125,19 @@ class PartitionLog:
             return self.high_watermark
         return min(self.high_watermark, max(unstable, self.log_start_offset))
 
+    def lose_transaction(self, producer_id: int) -> None:
+        """Nobody knows how the producer's open transaction ended: its marker is damaged."""
+        self.producers.transactions.lose(producer_id, self.next_offset)
+
+    def refuse_uncertain(self, offset: int) -> None:
+        """Raise `Corruption` if damage keeps a `read_committed` reader from going on at `offset`."""
+        for each in self.producers.transactions.uncertain:
+            if each.first_offset <= offset < each.end_offset and offset >= self.last_stable_offset:
+                raise Corruption(
+                    f"the end of a transaction that begins at offset {each.first_offset} is lost",
+                    hint="read_uncommitted readers can go on; headwater log verify shows the damage",
+                )
+
     @property
     def size_bytes(self) -> int:
         return sum(each.size for each in self.segments)
@@ -314,6 +327,7 @@ class PartitionLog:
             raise OffsetOutOfRange(f"offset {offset} is beyond the end at {self.high_watermark}")
         if offset > self.log_start_offset:
             self.state = replace(self.state, log_start_offset=offset)
+            self.producers.transactions.forget_before(offset)
         return self.remove([each for each in self.segments[:-1] if each.next_offset <= offset])
 
     def remove(self, doomed: list[Segment]) -> Removal:

@@ -18,7 +18,7 @@ from headwater.errors import (
     OutOfOrderSequence,
 )
 from headwater.log import checksummed
-from headwater.log.open_transactions import OpenTransactions
+from headwater.log.open_transactions import OpenTransactions, Uncertain
 from headwater.wire.markers import EndMarker
 from headwater.wire.record_batch import NO_SEQUENCE, BatchHeader, ProducerIdAndEpoch
 
@@ -31,6 +31,8 @@ VERSION: Final = 2
 BUMPS_EPOCHS: Final = 2
 """The transaction version from which each transaction has an epoch of its own (KIP-890)."""
 
+_COUNT = struct.Struct(">i")
+_UNCERTAIN = struct.Struct(">qq")
 _PRODUCER = struct.Struct(">qhqiqB")
 _BATCH = struct.Struct(">iiqq")
 
@@ -129,6 +131,10 @@ class Producers:
 
     def note(self, header: BatchHeader, base_offset: int, now_s: float = 0.0) -> None:
         """Learn of a batch of records that was appended at `base_offset`."""
+        known = self._states.get(header.producer_id)
+        if known is not None and known.epoch < header.producer_epoch:
+            # A newer epoch writes only when the transaction of the old one has ended.
+            self.transactions.lose(header.producer_id, base_offset)
         state = self._state_for(header, now_s)
         if header.is_transactional:
             self.transactions.begin(header.producer_id, base_offset)
@@ -142,7 +148,8 @@ class Producers:
     def end(self, header: BatchHeader, marker: EndMarker, now_s: float = 0.0) -> None:
         """Learn of an end marker that was appended."""
         self._state_for(header, now_s).coordinator_epoch = marker.coordinator_epoch
-        self.transactions.end(header.producer_id, header.base_offset)
+        first_offset = None if marker.ended is None else marker.ended.first_offset
+        self.transactions.end(header.producer_id, header.base_offset, first_offset)
 
     def _state_for(self, header: BatchHeader, now_s: float) -> ProducerState:
         """Return the state of the batch's producer in the batch's epoch, which may be a new one."""
@@ -183,7 +190,8 @@ class Producers:
         return {each: state.epoch for each, state in self._states.items() if not state.batches}
 
     def encode(self) -> bytes:
-        parts = []
+        uncertain = self.transactions.uncertain
+        parts = [_COUNT.pack(len(uncertain)), *(_UNCERTAIN.pack(*each) for each in uncertain)]
         for producer_id, state in self._states.items():
             first_offset = self.transactions.first_offset_of(producer_id)
             parts.append(
@@ -205,8 +213,13 @@ class Producers:
         payload = checksummed.unwrap(MAGIC, data, VERSION)
         producers = cls()
         open_transactions: list[tuple[int, int]] = []
-        position = 0
         try:
+            (uncertain_count,) = _COUNT.unpack_from(payload)
+            position = _COUNT.size
+            for _ in range(uncertain_count):
+                uncertain = Uncertain._make(_UNCERTAIN.unpack_from(payload, position))
+                producers.transactions.uncertain.append(uncertain)
+                position += _UNCERTAIN.size
             while position < len(payload):
                 producer_id, epoch, timestamp, coordinator_epoch, first_offset, count = (
                     _PRODUCER.unpack_from(payload, position)

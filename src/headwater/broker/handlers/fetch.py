@@ -114,6 +114,8 @@ async def _read(
         if error is not ErrorCode.NONE:
             return _error(asked, error)
         is_committed = isolation_level == READ_COMMITTED
+        if is_committed:
+            log.refuse_uncertain(asked.fetch_offset)
         limit = log.last_stable_offset if is_committed else log.high_watermark
         records = await _records(found, asked, limit, budget, context)
         aborted = await _aborted(found, records, limit, context) if is_committed else None

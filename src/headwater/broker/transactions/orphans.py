@@ -32,7 +32,12 @@ async def abort_orphans(
         for partition in topic.partitions:
             place = TopicPartition(topic.name, partition.index)
             for producer in _open_in(partition.log):
-                if (producer.id, place) not in known:
+                if (producer.id, place) in known:
+                    continue
+                if partition.log.damage:
+                    # Its marker may be what is damaged: readers are told, nothing is thrown away.
+                    partition.log.lose_transaction(producer.id)
+                else:
                     logger.warning(
                         "a transaction that was never begun is aborted",
                         extra={"partition": partition.name, "producer_id": producer.id},
@@ -42,9 +47,7 @@ async def abort_orphans(
 
 
 def _open_in(log: PartitionLog) -> list[ProducerIdAndEpoch]:
-    """Producers with an open transaction; none if the log is damaged: a marker may be what is missing."""
-    if log.damage or log.failure is not None:
-        return []
+    """Producers with an open transaction."""
     epochs = {producer_id: state.epoch for producer_id, state in log.producers}
     return [
         ProducerIdAndEpoch(producer_id, epochs[producer_id])
