@@ -92,13 +92,14 @@ def committed_records(log: PartitionLog, max_bytes: int = 300) -> list[Record]:
         chunk = log.read(offset, max_bytes, limit)
         assert chunk, f"an empty answer at offset {offset} of {limit}"
         aborted = log.aborted_in(chunk, limit)
-        found += [each for each in _delivered(chunk, aborted) if each.offset >= offset]
+        found += [each for each in delivered(chunk, aborted) if each.offset >= offset]
         offset = max(header.next_offset for _, header in iterate_headers(chunk))
         assert offset <= limit, "a reader passed the last stable offset"
     return found
 
 
-def _delivered(chunk: memoryview, aborted: list[AbortedTransaction]) -> list[Record]:
+def delivered(chunk: memoryview, aborted: list[AbortedTransaction]) -> list[Record]:
+    """What a consumer hands on of one answer."""
     due = sorted(aborted, key=lambda each: each.first_offset)
     assert due == aborted, "aborted transactions come in the order in which they begin"
     skipped: set[int] = set()

@@ -221,10 +221,6 @@ def _trust(segment: Segment, size: int) -> None:
     """A synced segment is not read again at start; its batches are checked whenever they are served."""
     if segment.load_from_index(size):
         segment.first_timestamp = segment.max_timestamp
-        return
-    segment.forget()
-    for position, header in segment.walk_past_damage():
-        segment.note(header, position)
 
 
 def _check(segment: Segment, size: int, loaded: Loaded) -> bool:

@@ -315,10 +315,15 @@ class Segment:
         self._disk.remove(self.path)
 
     def load_from_index(self, size: int) -> bool:
-        """Learn this sealed segment's extent from its index file; False if that cannot be trusted."""
+        """Learn this sealed segment's extent from its index file, or else from its batches.
+
+        Returns whether the index file could be trusted.
+        """
         self.size = self.durable_size = size
         self._index = self._stored_index()
-        return self._index is not None
+        is_stored = self._index is not None
+        self._index = self._index or self._rebuilt_index()
+        return is_stored
 
     def take_over(self, path: Path, next_offset: int) -> None:
         """Become the segment whose file still has another name; offsets up to `next_offset` are its."""
@@ -384,7 +389,7 @@ class Segment:
         if self.first_timestamp == NO_TIMESTAMP:
             self.first_timestamp = copy.first_timestamp
         if self._aborted is None:
-            self._aborted = copy._aborted
+            self._aborted = self._stored_aborted() or copy._aborted
         return copy.index
 
     def _stored_aborted(self) -> AbortedIndex | None:
@@ -395,7 +400,8 @@ class Segment:
             index, log_size = AbortedIndex.decode(data)
         except Corruption:
             return None
-        return index if log_size == self.size else None
+        # If the segment has lost its end, the index still knows of markers that were there.
+        return index if log_size >= self.size else None
 
     def _rebuilt_aborted(self) -> AbortedIndex:
         index = AbortedIndex()
