@@ -11,12 +11,13 @@ CHUNK_BYTES = 4 << 20
 
 
 def replay(log: PartitionLog, *, past_damage: bool = False) -> Iterator[Record]:
-    """Yield every record from the start to the high watermark; for logs without transactions.
+    """Yield every record from the start to the high watermark, committed or not, without markers.
 
     Raises `Corruption` at damage; with `past_damage` it is logged (by `read`), and the rest follows.
     """
-    for _, batch in replay_batches(log, past_damage=past_damage):
-        yield from decode_batch(batch)
+    for header, batch in replay_batches(log, past_damage=past_damage):
+        if not header.is_control:
+            yield from decode_batch(batch)
 
 
 def replay_batches(

@@ -8,6 +8,9 @@ transaction ended: such records are uncertain, and never served as committed.
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from headwater.errors import Corruption
+from headwater.wire.markers import EndedRecords
+
 
 class Ended(NamedTuple):
     """A transaction whose end marker is written, but perhaps not synced."""
@@ -90,3 +93,19 @@ class OpenTransactions:
             if producer_id != without:
                 return first_offset
         return next_offset
+
+    def ended_by(self, producer_id: int, marker_offset: int) -> EndedRecords | None:
+        """Return the records that a marker at this offset ends; None if there are none."""
+        first_offset = self._first_offsets.get(producer_id)
+        if first_offset is None:
+            return None
+        return EndedRecords(first_offset, self.stable_to(marker_offset + 1, without=producer_id))
+
+    def refuse_uncertain(self, offset: int) -> None:
+        """Raise `Corruption` for records of which nobody knows whether they were committed."""
+        for each in self.uncertain:
+            if each.first_offset <= offset < each.end_offset:
+                raise Corruption(
+                    f"the end of a transaction that begins at offset {each.first_offset} is lost",
+                    hint="read_uncommitted readers can go on; headwater log verify shows the damage",
+                )

@@ -25,7 +25,7 @@ from headwater.log.segment import NO_TIMESTAMP, Segment
 from headwater.log.settings import LogSettings
 from headwater.log.state import STATE_NAME, PartitionState, RecoveryPoint
 from headwater.log.sync_job import SyncJob
-from headwater.wire.markers import EndedRecords, EndMarker, encode_marker
+from headwater.wire.markers import EndMarker, encode_marker
 from headwater.wire.record_batch import (
     NOBODY,
     TRANSACTIONAL,
@@ -131,12 +131,8 @@ class PartitionLog:
 
     def refuse_uncertain(self, offset: int) -> None:
         """Raise `Corruption` if damage keeps a `read_committed` reader from going on at `offset`."""
-        for each in self.producers.transactions.uncertain:
-            if each.first_offset <= offset < each.end_offset and offset >= self.last_stable_offset:
-                raise Corruption(
-                    f"the end of a transaction that begins at offset {each.first_offset} is lost",
-                    hint="read_uncommitted readers can go on; headwater log verify shows the damage",
-                )
+        if offset >= self.last_stable_offset:
+            self.producers.transactions.refuse_uncertain(offset)
 
     @property
     def size_bytes(self) -> int:
@@ -193,12 +189,7 @@ class PartitionLog:
         """
         self.refuse_if_failed()
         self.producers.check_end(producer, coordinator_epoch, transaction_version)
-        transactions = self.producers.transactions
-        first_offset = transactions.first_offset_of(producer.id)
-        ended = None
-        if first_offset is not None:
-            stable = transactions.stable_to(self.next_offset + 1, without=producer.id)
-            ended = EndedRecords(first_offset, stable)
+        ended = self.producers.transactions.ended_by(producer.id, self.next_offset)
         marker = EndMarker(is_commit, coordinator_epoch, ended)
         batch = encode_marker(marker, producer, self.clock.now_ms())
         return self._write(admit_own(memoryview(batch), self.settings), marker)

@@ -1,9 +1,8 @@
 """AddOffsetsToTxn: a transaction will commit offsets of a group."""
 
-from headwater.broker import offsets_topic
 from headwater.broker.context import RequestContext
-from headwater.broker.groups.records import TopicPartition
 from headwater.broker.handlers.add_partitions_to_txn import CHANNEL
+from headwater.broker.transactions.markers import OFFSETS
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
@@ -20,7 +19,7 @@ async def add_offsets_to_txn(
     transactions = context.broker.transactions
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     transactions.refuse_late(CHANNEL, request.transactional_id, producer, context.connection)
-    partitions = {TopicPartition(offsets_topic.NAME, 0)}
+    partitions = {OFFSETS}
     code = transactions.add(request.transactional_id, producer, partitions, 0)
     code = code or await transactions.durable()
     if code is ErrorCode.PRODUCER_FENCED and context.version < FIRST_VERSION_WITH_FENCED:

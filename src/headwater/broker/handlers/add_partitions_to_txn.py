@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from headwater.broker.context import RequestContext
 from headwater.broker.groups.records import TopicPartition
+from headwater.broker.transactions.markers import OFFSETS
 from headwater.broker.transactions.transaction import BUMPS_EPOCHS
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.add_partitions_to_txn import (
@@ -71,7 +72,8 @@ async def _add(
 
 def _refusal(partition: TopicPartition, context: RequestContext) -> ErrorCode:
     topic = context.broker.topics.get(partition.topic)
-    if topic is not None and topic.is_internal and context.version < FIRST_VERSION_OF_BROKERS:
+    is_for_brokers = context.version >= FIRST_VERSION_OF_BROKERS and partition == OFFSETS
+    if topic is not None and topic.is_internal and not is_for_brokers:
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     if topic is None or topic.partition(partition.partition) is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

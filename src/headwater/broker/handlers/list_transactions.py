@@ -1,11 +1,12 @@
 """ListTransactions: transactional ids by state, producer id, duration and pattern."""
 
-import re
 from typing import Final
 
 from headwater.broker.context import RequestContext
+from headwater.broker.transactions.patterns import compiled
 from headwater.broker.transactions.transaction import Transaction
 from headwater.broker.transactions.transaction import TransactionState as State
+from headwater.errors import InvalidRequest
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.list_transactions import (
     ListTransactionsRequest,
@@ -21,8 +22,8 @@ def list_transactions(
     request: ListTransactionsRequest, context: RequestContext
 ) -> ListTransactionsResponse:
     try:
-        pattern = re.compile(request.transactional_id_pattern or "")
-    except re.error:
+        pattern = compiled(request.transactional_id_pattern or "")
+    except InvalidRequest:
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     now_ms = context.broker.clock.now_ms()
     return ListTransactionsResponse(

@@ -79,11 +79,11 @@ def _transactional(request: ProduceRequest, context: RequestContext) -> Codes:
         topic = _topic_of(data, context)
         for each in data.partition_data:
             records = each.records
-            is_known = topic is not None and topic.partition(each.index) is not None
-            is_batch = isinstance(records, memoryview) and len(records) >= HEADER_SIZE
-            if topic is None or not is_known or not is_batch:
+            is_open = topic is not None and topic.partition(each.index) and not topic.is_internal
+            if topic is None or not is_open or not isinstance(records, memoryview):
                 continue
-            assert isinstance(records, memoryview)
+            if len(records) < HEADER_SIZE:
+                continue
             header = read_header(records)
             if header.is_transactional:
                 batches[TopicPartition(topic.name, each.index)] = header
@@ -161,7 +161,7 @@ def _produce(
     if topic.is_internal:
         response.error_code, response.base_offset = ErrorCode.INVALID_TOPIC_EXCEPTION, -1
         return response
-    code = codes.get(TopicPartition(topic.name, data.index))
+    code = codes.get(TopicPartition(topic.name, data.index)) if codes else None
     if code:
         response.error_code, response.base_offset = code, -1
         return response

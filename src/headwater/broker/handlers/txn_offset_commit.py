@@ -3,10 +3,10 @@
 Since version 5 the request adds the group to the transaction; before, AddOffsetsToTxn has done so.
 """
 
-from headwater.broker import offsets_topic
 from headwater.broker.context import RequestContext
 from headwater.broker.groups.committing import Committer
 from headwater.broker.groups.records import CommittedOffset, TopicPartition
+from headwater.broker.transactions.markers import OFFSETS
 from headwater.broker.transactions.transaction import BUMPS_EPOCHS
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.txn_offset_commit import (
@@ -81,7 +81,7 @@ def _refusal(
     """Whether the coordinator lets the transaction commit offsets; adds the group since version 5."""
     if not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
-    transactions, partition = context.broker.transactions, TopicPartition(offsets_topic.NAME, 0)
+    transactions, partition = context.broker.transactions, OFFSETS
     key = request.transactional_id
     if context.version >= FIRST_VERSION_THAT_ADDS:
         code = transactions.add(key, producer, {partition}, BUMPS_EPOCHS)

@@ -19,18 +19,22 @@ from headwater.broker.groups.journal import code_after
 from headwater.broker.groups.records import TopicPartition
 from headwater.broker.transactions import deciding
 from headwater.broker.transactions.deciding import Ending, Initialization
+from headwater.broker.transactions.endings import Endings
 from headwater.broker.transactions.journal import Journal, Markers, ProducerIds
+from headwater.broker.transactions.late_requests import LateRequests
 from headwater.broker.transactions.records import decode_transaction, encode_transaction
 from headwater.broker.transactions.settings import TransactionSettings
 from headwater.broker.transactions.transaction import Transaction, TransactionState
 from headwater.clock import Clock
-from headwater.errors import HeadwaterError, Superseded
+from headwater.errors import HeadwaterError
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.record_batch import NO_PRODUCER, NOBODY, ProducerIdAndEpoch
 
 logger = logging.getLogger(__name__)
 
 RETRY_S: Final = 1.0
+MOST_EXPIRED_AT_ONCE: Final = 1000
+"""So that their records fit one batch, however long the ids are."""
 _DEFAULT_SETTINGS = TransactionSettings()
 
 
@@ -58,15 +62,14 @@ class Transactions:
         self.settings = settings
         self._clock = clock
         self._journal = journal
-        self._markers = markers
         self._producer_ids = producer_ids
         self._transactions: dict[str, Transaction] = {}
         self._sooner = asyncio.Event()
         self._deadlines = Deadlines(on_sooner=self._sooner.set)
         self._due: dict[str, Deadline] = {}
-        self._endings: dict[str, asyncio.Task[None]] = {}
+        self._endings = Endings(journal, markers, self._complete, self._try_again)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._newest: dict[tuple[str, str], tuple[ProducerIdAndEpoch, int]] = {}
+        self._late = LateRequests()
         self._is_closed = False
 
     def __iter__(self) -> Iterator[Transaction]:
@@ -90,14 +93,11 @@ class Transactions:
         for transaction in self:
             self._set_deadline(transaction)
         decided = [each for each in self if each.state.is_prepared]
-        await asyncio.gather(*(self._ended(each) for each in decided))
+        await asyncio.gather(*(self._endings.carry_out(each) for each in decided))
 
     def tick(self) -> None:
         """Do what has fallen due by now."""
         self._deadlines.expire_due(self._now())
-
-    def next_deadline_s(self) -> float | None:
-        return self._deadlines.next_s()
 
     async def run(self) -> None:
         """Abort transactions as they time out, until `close`."""
@@ -107,9 +107,9 @@ class Transactions:
         """Finish what is being written; what cannot be finished is left to the next start."""
         self._is_closed = True
         self._sooner.set()
-        running = [*self._endings.values(), *self._tasks]
-        if running:
-            await asyncio.wait(running)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await self._endings.finish()
 
     async def expire_ids(self, now_ms: int) -> int:
         """Forget ids that nobody has used for long; returns how many. Raises if that is not durable."""
@@ -121,11 +121,13 @@ class Transactions:
             and each.state is not TransactionState.ONGOING
             and not each.state.is_prepared
         ]
-        if idle:
-            self._journal.append([encode_transaction(each, None) for each in idle])
-            for each in idle:
+        for start in range(0, len(idle), MOST_EXPIRED_AT_ONCE):
+            expired = idle[start : start + MOST_EXPIRED_AT_ONCE]
+            self._journal.append([encode_transaction(each, None) for each in expired])
+            for each in expired:
                 del self._transactions[each]
-            self._newest = {key: each for key, each in self._newest.items() if key[0] not in idle}
+        if idle:
+            self._late.forget(set(idle))
             await self._journal.durable()
         return len(idle)
 
@@ -150,7 +152,7 @@ class Transactions:
                 return Answer(outcome)
             self._take(outcome)
             if outcome.state.is_prepared:
-                await self._ended(outcome)
+                await self._endings.carry_out(outcome)
                 return Answer(ErrorCode.CONCURRENT_TRANSACTIONS)
             await self._journal.durable()
         except HeadwaterError as error:
@@ -198,21 +200,10 @@ class Transactions:
         producer: ProducerIdAndEpoch,
         connection: int,
     ) -> None:
-        """Raise `Superseded` for a request on an older connection than its client has used since.
-
-        Before transaction version 2 all transactions of a client have one epoch, so a delayed request
-        looks like one of the present transaction. But on a connection requests stay in order, and a
-        client opens a new one only when it has given up on the old.
-        """
+        """Raise `Superseded` for a request that was overtaken; for clients older than version 2."""
         transaction = self.find(transactional_id)
-        if transaction is None or transaction.producer != producer:
-            return
-        known, newest = self._newest.get((transactional_id, channel), (producer, connection))
-        if known == producer and connection < newest:
-            raise Superseded(
-                f"{transactional_id!r} has a newer connection, what comes on this one is late"
-            )
-        self._newest[transactional_id, channel] = (producer, connection)
+        if transaction is not None and transaction.producer == producer:
+            self._late.refuse(channel, transactional_id, producer, connection)
 
     def durable(self) -> Awaitable[ErrorCode]:
         """Begin to make every step taken so far durable; the awaitable is done when it is."""
@@ -238,7 +229,7 @@ class Transactions:
                     outcome, transaction.producer if outcome is ErrorCode.NONE else NOBODY
                 )
             self._take(outcome)
-            await self._ended(outcome)
+            await self._endings.carry_out(outcome)
         except HeadwaterError as error:
             return Answer(code_after(error))
         return Answer(ErrorCode.NONE, outcome.completed(0).producer)
@@ -281,7 +272,7 @@ class Transactions:
 
     async def _finish_again(self, prepared: Transaction) -> None:
         with contextlib.suppress(HeadwaterError):  # The log has failed: the next start finishes it.
-            await self._ended(prepared)
+            await self._endings.carry_out(prepared)
 
     async def _time_out(self, timed_out: Transaction) -> None:
         key = timed_out.transactional_id
@@ -295,33 +286,12 @@ class Transactions:
             prepared = deciding.fenced(transaction, fresh, self._clock.now_ms())
             self._take(prepared)
             logger.info("transaction timed out", extra={"transactional_id": key})
-            await self._ended(prepared)
+            await self._endings.carry_out(prepared)
         except HeadwaterError as error:
             self._try_again(key, error)
 
-    async def _ended(self, prepared: Transaction) -> None:
-        """Wait until a prepared transaction is complete; raises if its outcome is not durable.
-
-        If only the markers fail, that is tried again later: the outcome is decided and will not change.
-        """
-        key = prepared.transactional_id
-        task = self._endings.get(key)
-        if task is None:
-            task = self._endings[key] = asyncio.get_running_loop().create_task(
-                self._finish(prepared)
-            )
-            task.add_done_callback(lambda _: self._endings.pop(key))
-            task.add_done_callback(_seen)
-        await asyncio.wait([task])
-        task.result()
-
-    async def _finish(self, prepared: Transaction) -> None:
-        await self._journal.durable()
-        try:
-            await self._markers.write(prepared)
-            self._take(prepared.completed(self._clock.now_ms()))
-        except HeadwaterError as error:
-            self._try_again(prepared.transactional_id, error)
+    def _complete(self, prepared: Transaction) -> None:
+        self._take(prepared.completed(self._clock.now_ms()))
 
     def _try_again(self, key: str, error: HeadwaterError) -> None:
         logger.warning(
@@ -347,9 +317,3 @@ async def _code_of(durable: Awaitable[None]) -> ErrorCode:
     except HeadwaterError as error:
         return code_after(error)
     return ErrorCode.NONE
-
-
-def _seen(task: asyncio.Task[None]) -> None:
-    """Whoever waited may have gone: never "was not retrieved"."""
-    if not task.cancelled():
-        task.exception()

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Iterable
+from typing import Final
 
 from headwater.broker import offsets_topic
 from headwater.broker.committer import Committer
@@ -15,6 +16,9 @@ from headwater.errors import Fenced, HeadwaterError, NotFound
 from headwater.wire.record_batch import ProducerIdAndEpoch
 
 logger = logging.getLogger(__name__)
+
+OFFSETS: Final = TopicPartition(offsets_topic.NAME, 0)
+"""The one internal partition that takes part in transactions, through the groups."""
 
 
 class PartitionMarkers:
@@ -60,11 +64,11 @@ class PartitionMarkers:
         self, producer: ProducerIdAndEpoch, end: TransactionEnd, partition: TopicPartition
     ) -> Awaitable[HeadwaterError | None]:
         """Append one marker now; what is returned waits for it to be durable."""
-        if partition.topic == offsets_topic.NAME:
+        if partition == OFFSETS:
             return self._groups.offsets.end_transaction(producer, end)
         topic = self._topics.get(partition.topic)
         found = topic.partition(partition.partition) if topic is not None else None
-        if found is None:
+        if topic is None or found is None or topic.is_internal:
             return _known(NotFound(f"{partition.topic}-{partition.partition} does not exist"))
         try:
             found.log.end_transaction(
