@@ -1,0 +1,51 @@
+"""Transactions with kafka-python."""
+
+import kafka
+from confluent_kafka import Consumer
+from kafka.errors import InvalidProducerEpochError, KafkaError, ProducerFencedError
+
+from histories.history import Partition
+from histories.producers import TRANSACTION_TIMEOUT_MS, Offsets
+
+
+class Producer:
+    errors: type[Exception] = KafkaError
+
+    def __init__(self, bootstrap: str, transactional_id: str) -> None:
+        self._producer = kafka.KafkaProducer(
+            bootstrap_servers=bootstrap,
+            transactional_id=transactional_id,
+            transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
+            retry_backoff_ms=20,
+            reconnect_backoff_ms=20,
+            reconnect_backoff_max_ms=200,
+        )
+
+    def start(self) -> None:
+        self._producer.init_transactions()
+
+    def begin(self) -> None:
+        self._producer.begin_transaction()
+
+    def append(self, partition: Partition, value: str) -> None:
+        self._producer.send(partition[0], value.encode(), partition=partition[1])
+
+    def send_offsets(self, consumer: Consumer, group: str, offsets: Offsets) -> None:
+        del consumer
+        self._producer.send_offsets_to_transaction(
+            {
+                kafka.TopicPartition(*place): kafka.OffsetAndMetadata(offset, "", -1)
+                for place, offset in offsets.items()
+            },
+            group,
+        )
+
+    def commit(self) -> None:
+        self._producer.commit_transaction()
+
+    def abort(self) -> None:
+        self._producer.abort_transaction()
+
+    def can_abort(self, error: Exception) -> bool:
+        fatal = (ProducerFencedError, InvalidProducerEpochError)
+        return isinstance(error, KafkaError) and not isinstance(error, fatal)

@@ -1,0 +1,107 @@
+"""One round of the workload on a broker: what was tried, and what was wrong with it."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from histories.checker import Anomaly, check
+from histories.history import History, Isolation, Outcome
+from histories.producers.java import is_java_here
+from histories.topics import SHARED_GROUP
+from histories.workload import Broker, Workload
+from histories.writer import Order
+
+
+@dataclass(frozen=True)
+class Load:
+    """Who writes (library and group; without a group it appends) and how often there is harm."""
+
+    writers: tuple[tuple[str, str | None], ...]
+    disturbances: int
+    transactions_between: int
+
+
+SHORT: Final = Load(
+    writers=(
+        ("confluent", None),
+        ("aiokafka", None),
+        ("kafka_python", "own"),
+        ("confluent", SHARED_GROUP),
+    ),
+    disturbances=4,
+    transactions_between=40,
+)
+LONG: Final = Load(
+    writers=(
+        ("confluent", None),
+        ("kafka_python", None),
+        ("aiokafka", None),
+        ("java", None),
+        ("confluent", SHARED_GROUP),
+        ("confluent", SHARED_GROUP),
+        ("kafka_python", "own-1"),
+        ("aiokafka", "own-2"),
+        ("java", "own-3"),
+    ),
+    disturbances=12,
+    transactions_between=100,
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    history: History
+    anomalies: list[Anomaly]
+    counts: Counter[str]
+    failures: list[str]
+    """What the workload itself could not do."""
+
+
+def run_round(broker: Broker, load: Load, seed: int, errors: Path) -> Verdict:
+    """Run writers and readers on a broker that this may kill, disturb them, and judge what they saw."""
+    random = Random(seed)
+    workload = Workload(broker, _orders(load, broker.bootstrap, seed), random, errors)
+    with workload.running():
+        # Whatever chance does, each round has a kill of the broker in its middle.
+        for number in range(load.disturbances):
+            workload.crew.wait_for(random.randint(1, 2 * load.transactions_between))
+            if number == load.disturbances // 2:
+                workload.deeds["broker killed"] += 1
+                workload.kill_the_broker()
+            else:
+                workload.disturb()
+        workload.crew.wait_for(load.transactions_between)
+    history = workload.history()
+    failures = [
+        *workload.crew.failures,
+        *(f"{each} never committed" for each in workload.crew.without_success()),
+    ]
+    return Verdict(history, check(history), _counts(history) + workload.deeds, failures)
+
+
+def _orders(load: Load, bootstrap: str, seed: int) -> list[Order]:
+    return [
+        Order(f"{library}-{index}", library, bootstrap, 0, seed, group)
+        for index, (library, group) in enumerate(load.writers)
+        if library != "java" or is_java_here()
+    ]
+
+
+def _counts(history: History) -> Counter[str]:
+    counts = Counter(each.outcome.value for each in history.transactions)
+    counts["tried"] = len(history.transactions)
+    aborted = {
+        append.value
+        for each in history.transactions
+        if each.outcome is Outcome.ABORTED
+        for append in each.appends
+    }
+    for reading in history.readings:
+        counts["records read"] += len(reading.records)
+        if reading.isolation is Isolation.READ_UNCOMMITTED and reading.is_final:
+            counts["aborted records in the log"] += sum(
+                each.value in aborted for each in reading.records
+            )
+    return counts
