@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -51,6 +52,7 @@ class Crew:
         self.processes: list[WriterProcess] = []
         self.failures: list[str] = []
         self.ended = 0
+        self._successful: set[str] = set()
         self._changed = threading.Condition()
         self._listeners: list[threading.Thread] = []
         self._is_stopping = False
@@ -59,15 +61,20 @@ class Crew:
         for name in self.orders:
             self._start(name)
 
-    def wait_for(self, more: int, within_s: float = 60) -> None:
+    def wait_for(self, more: int) -> None:
         """Wait until so many more transactions have ended."""
+        wanted = self.ended + more
+        self._await(lambda: self.ended >= wanted, f"{more} more transactions")
+
+    def wait_for_everyone(self) -> None:
+        """Wait until each writer has committed something."""
+        self._await(lambda: self.orders.keys() <= self._successful, f"commits of {[*self.orders]}")
+
+    def _await(self, condition: Callable[[], bool], what: str, within_s: float = 60) -> None:
         with self._changed:
-            wanted = self.ended + more
-            if not self._changed.wait_for(lambda: self.ended >= wanted, within_s):
-                raise AssertionError(
-                    f"no progress: {wanted - self.ended} of {more} transactions did not end.\n"
-                    f"{self.errors.read_text(errors='replace')[-2000:]}"
-                )
+            if not self._changed.wait_for(condition, within_s):
+                errors = self.errors.read_text(errors="replace")[-2000:]
+                raise AssertionError(f"there were not {what} within {within_s} s\n{errors}")
 
     def kill(self, name: str) -> None:
         """SIGKILL, in the middle of whatever it does; its next incarnation starts at once."""
@@ -83,18 +90,18 @@ class Crew:
         paused.signal(signal.SIGSTOP)
         return lambda: paused.signal(signal.SIGCONT)
 
-    def finish(self, within_s: float = 40) -> None:
-        """Let every writer end its transaction and go."""
+    def finish(self, within_s: float = 5) -> None:
+        """Let every writer end its transaction and go; one that waits for too much is killed."""
         with self._changed:
             self._is_stopping = True
             running = list(self.processes)
         for each in running:
             each.signal(signal.SIGTERM)
+        deadline = time.monotonic() + within_s
         for each in running:
             try:
-                each.process.wait(within_s)
+                each.process.wait(max(0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                self.failures.append(f"{each.order.writer} did not stop within {within_s} s")
                 each.signal(signal.SIGKILL)
         for listener in list(self._listeners):
             listener.join()
@@ -107,15 +114,6 @@ class Crew:
 
     def transactions(self) -> list[Transaction]:
         return [each for process in self.processes for each in told(process.lines)]
-
-    def without_success(self) -> list[str]:
-        """The writers that never committed a transaction."""
-        committed = {
-            each.writer.rpartition(".")[0]
-            for each in self.transactions()
-            if each.outcome is Outcome.COMMITTED
-        }
-        return sorted(self.orders.keys() - committed)
 
     def _latest(self, name: str) -> WriterProcess:
         with self._changed:
@@ -135,10 +133,11 @@ class Crew:
 
     def _listen(self, process: WriterProcess) -> None:
         assert process.process.stdout is not None
-        for line in process.process.stdout:
-            if not line.endswith("\n"):
-                break  # SIGKILL cut it: the deed it would have announced was not done.
-            self._heard(process, json.loads(line))
+        with process.process.stdout as lines:
+            for line in lines:
+                # A line that SIGKILL cut: the deed that it would have announced was not done.
+                if line.endswith("\n"):
+                    self._heard(process, json.loads(line))
         status = process.process.wait()
         if status not in EXPECTED_ENDS:
             self.failures.append(f"{process.order.writer} ended with status {status}")
@@ -148,5 +147,8 @@ class Crew:
     def _heard(self, process: WriterProcess, line: dict[str, Any]) -> None:
         with self._changed:
             process.lines.append(line)
-            self.ended += line["event"] == ENDED
+            if line["event"] == ENDED:
+                self.ended += 1
+                if line["outcome"] == Outcome.COMMITTED:
+                    self._successful.add(process.order.name)
             self._changed.notify_all()

@@ -10,15 +10,20 @@ from histories.checker import Anomaly, check
 from histories.history import History, Isolation, Outcome
 from histories.producers.java import is_java_here
 from histories.topics import SHARED_GROUP
-from histories.workload import Broker, Workload
+from histories.workload import Workload
 from histories.writer import Order
+from rigs.brokers import Broker
 
 
 @dataclass(frozen=True)
 class Load:
-    """Who writes (library and group; without a group it appends) and how often there is harm."""
+    """Who writes (library and group; without a group it appends) and how often there is harm.
+
+    The first writer is always there, with `others` that are drawn from the rest.
+    """
 
     writers: tuple[tuple[str, str | None], ...]
+    others: int
     disturbances: int
     transactions_between: int
 
@@ -30,6 +35,7 @@ SHORT: Final = Load(
         ("kafka_python", "own"),
         ("confluent", SHARED_GROUP),
     ),
+    others=3,
     disturbances=4,
     transactions_between=40,
 )
@@ -45,6 +51,7 @@ LONG: Final = Load(
         ("aiokafka", "own-2"),
         ("java", "own-3"),
     ),
+    others=4,
     disturbances=12,
     transactions_between=100,
 )
@@ -73,19 +80,19 @@ def run_round(broker: Broker, load: Load, seed: int, errors: Path) -> Verdict:
             else:
                 workload.disturb()
         workload.crew.wait_for(load.transactions_between)
+        workload.crew.wait_for_everyone()
     history = workload.history()
-    failures = [
-        *workload.crew.failures,
-        *(f"{each} never committed" for each in workload.crew.without_success()),
-    ]
-    return Verdict(history, check(history), _counts(history) + workload.deeds, failures)
+    return Verdict(
+        history, check(history), _counts(history) + workload.deeds, workload.crew.failures
+    )
 
 
 def _orders(load: Load, bootstrap: str, seed: int) -> list[Order]:
+    first, *rest = (each for each in load.writers if each[0] != "java" or is_java_here())
+    drawn = [first, *Random(seed).sample(rest, load.others)]
     return [
         Order(f"{library}-{index}", library, bootstrap, 0, seed, group)
-        for index, (library, group) in enumerate(load.writers)
-        if library != "java" or is_java_here()
+        for index, (library, group) in enumerate(drawn)
     ]
 
 

@@ -22,10 +22,8 @@ from histories.producers import new_producer
 from histories.readers import READERS, LiveReader, final_reading
 from histories.topics import ALL, DERIVED, LISTS
 from histories.writer import Order
-from rigs.apache_kafka import ApacheKafka
-from rigs.headwater_process import HeadwaterProcess
+from rigs.brokers import Broker
 
-Broker = HeadwaterProcess | ApacheKafka
 LAST_WRITER: Final = "last"
 
 

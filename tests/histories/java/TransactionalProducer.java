@@ -65,7 +65,7 @@ public final class TransactionalProducer {
             case "append" -> producer.send(
                 new ProducerRecord<>(command[1], Integer.parseInt(command[2]), null, command[3]));
             case "offsets" -> producer.sendOffsetsToTransaction(
-                offsets(command), new ConsumerGroupMetadata(command[1]));
+                offsets(command), group(command[1]));
             case "commit" -> producer.commitTransaction();
             case "abort" -> producer.abortTransaction();
             default -> throw new IllegalStateException("no such command: " + command[0]);
@@ -79,6 +79,12 @@ public final class TransactionalProducer {
             offsets.put(place, new OffsetAndMetadata(Long.parseLong(command[at + 2])));
         }
         return offsets;
+    }
+
+    /** A group without members: whoever names it may commit. There is no other way to name one yet. */
+    @SuppressWarnings("removal")
+    private static ConsumerGroupMetadata group(String name) {
+        return new ConsumerGroupMetadata(name);
     }
 
     private static String oneLine(Exception error) {

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer
 from histories.history import Partition
 
 LIBRARIES: Final = ("confluent", "kafka_python", "aiokafka", "java")
-TRANSACTION_TIMEOUT_MS: Final = 6000
+TRANSACTION_TIMEOUT_MS: Final = 30_000
 PATIENCE_S: Final = 30
 Offsets = Mapping[Partition, int]
 

@@ -4,6 +4,7 @@ import asyncio
 
 import aiokafka
 from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerFenced
+from aiokafka.structs import RecordMetadata
 from confluent_kafka import Consumer
 
 from histories.history import Partition
@@ -15,6 +16,7 @@ class Producer:
 
     def __init__(self, bootstrap: str, transactional_id: str) -> None:
         self._loop = asyncio.new_event_loop()
+        self._sent: list[asyncio.Future[RecordMetadata]] = []
         self._settings = {
             "bootstrap_servers": bootstrap,
             "transactional_id": transactional_id,
@@ -30,11 +32,12 @@ class Producer:
         await self._producer.start()
 
     def begin(self) -> None:
+        self._sent = []
         self._loop.run_until_complete(self._producer.begin_transaction())
 
     def append(self, partition: Partition, value: str) -> None:
         sent = self._producer.send(partition[0], value.encode(), partition=partition[1])
-        self._loop.run_until_complete(sent)
+        self._sent.append(self._loop.run_until_complete(sent))
 
     def send_offsets(self, consumer: Consumer, group: str, offsets: Offsets) -> None:
         del consumer
@@ -42,6 +45,10 @@ class Producer:
         self._loop.run_until_complete(self._producer.send_offsets_to_transaction(places, group))
 
     def commit(self) -> None:
+        # aiokafka commits also when records could not be sent: the application has to look.
+        self._loop.run_until_complete(asyncio.wait(self._sent))
+        for each in self._sent:
+            each.result()
         self._loop.run_until_complete(self._producer.commit_transaction())
 
     def abort(self) -> None:
