@@ -96,7 +96,7 @@ class Crew:
             self._is_stopping = True
             running = list(self.processes)
         for each in running:
-            each.signal(signal.SIGTERM)
+            each.process.terminate()
         deadline = time.monotonic() + within_s
         for each in running:
             try:

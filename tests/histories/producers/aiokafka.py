@@ -45,7 +45,7 @@ class Producer:
         self._loop.run_until_complete(self._producer.send_offsets_to_transaction(places, group))
 
     def commit(self) -> None:
-        # aiokafka commits also when records could not be sent: the application has to look.
+        # aiokafka commits what is left when records could not be sent: the application has to look.
         self._loop.run_until_complete(asyncio.wait(self._sent))
         for each in self._sent:
             each.result()

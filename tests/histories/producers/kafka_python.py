@@ -3,6 +3,7 @@
 import kafka
 from confluent_kafka import Consumer
 from kafka.errors import InvalidProducerEpochError, KafkaError, ProducerFencedError
+from kafka.producer.future import FutureRecordMetadata
 
 from histories.history import Partition
 from histories.producers import TRANSACTION_TIMEOUT_MS, Offsets
@@ -12,6 +13,7 @@ class Producer:
     errors: type[Exception] = KafkaError
 
     def __init__(self, bootstrap: str, transactional_id: str) -> None:
+        self._sent: list[FutureRecordMetadata] = []
         self._producer = kafka.KafkaProducer(
             bootstrap_servers=bootstrap,
             transactional_id=transactional_id,
@@ -25,10 +27,12 @@ class Producer:
         self._producer.init_transactions()
 
     def begin(self) -> None:
+        self._sent = []
         self._producer.begin_transaction()
 
     def append(self, partition: Partition, value: str) -> None:
-        self._producer.send(partition[0], value.encode(), partition=partition[1])
+        sent = self._producer.send(partition[0], value.encode(), partition=partition[1])
+        self._sent.append(sent)
 
     def send_offsets(self, consumer: Consumer, group: str, offsets: Offsets) -> None:
         del consumer
@@ -41,6 +45,10 @@ class Producer:
         )
 
     def commit(self) -> None:
+        # kafka-python may commit what is left when records could not be sent: the application has to look.
+        self._producer.flush()
+        for each in self._sent:
+            each.get()
         self._producer.commit_transaction()
 
     def abort(self) -> None:
