@@ -28,6 +28,7 @@ class Load:
     transactions_between: int
 
 
+TIMEOUTS_MS: Final = (3_000, 30_000)
 SHORT: Final = Load(
     writers=(
         ("confluent", None),
@@ -89,9 +90,18 @@ def run_round(broker: Broker, load: Load, seed: int, errors: Path) -> Verdict:
 
 def _orders(load: Load, bootstrap: str, seed: int) -> list[Order]:
     first, *rest = (each for each in load.writers if each[0] != "java" or is_java_here())
-    drawn = [first, *Random(seed).sample(rest, load.others)]
+    random = Random(seed)
+    drawn = [first, *random.sample(rest, load.others)]
     return [
-        Order(f"{library}-{index}", library, bootstrap, 0, seed, group)
+        Order(
+            name=f"{library}-{index}",
+            library=library,
+            bootstrap=bootstrap,
+            incarnation=0,
+            seed=seed,
+            timeout_ms=random.choice(TIMEOUTS_MS),
+            group=group,
+        )
         for index, (library, group) in enumerate(drawn)
     ]
 

@@ -5,6 +5,7 @@ of that and commit their offsets with it; some transactions are aborted on purpo
 the broker are killed at random moments.
 """
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -25,6 +26,9 @@ from histories.writer import Order
 from rigs.brokers import Broker
 
 LAST_WRITER: Final = "last"
+TIMEOUT_MS: Final = 30_000
+LONGEST_PAUSE_S: Final = 6
+"""Above the transaction timeout of some writers: their transactions are aborted while they sleep."""
 
 
 class Workload:
@@ -38,7 +42,7 @@ class Workload:
         groups = sorted({each.group for each in orders if each.group})
         self._observer = Observer(broker.bootstrap, groups)
         self._readers = [LiveReader(broker.bootstrap, each) for each in Isolation]
-        self._resumes: list[Callable[[], None]] = []
+        self._pauses: list[threading.Timer] = []
         self._harm: dict[str, tuple[int, Callable[[], None]]] = {
             "writers killed": (5, lambda: self.crew.kill(self._any_writer())),
             "writers usurped": (1, lambda: self.crew.usurp(self._any_writer())),
@@ -56,32 +60,28 @@ class Workload:
             each.start()
         try:
             yield
-            self._resume()
+            for each in self._pauses:
+                each.join()
             self.crew.finish()
         finally:
             self.crew.kill_all()
 
     def disturb(self) -> None:
-        """Do one random harm. A writer that was paused goes on at the next but one, or so."""
+        """Do one random harm."""
         names = list(self._harm)
         weights = [weight for weight, _ in self._harm.values()]
         name = self.random.choices(names, weights)[0]
         self.deeds[name] += 1
         self._harm[name][1]()
-        if len(self._resumes) > 1 or self.random.random() < 0.3:
-            self._resume()
 
     def kill_the_broker(self) -> None:
         self.broker.kill()
         self.broker.restart()
 
     def _pause_a_writer(self) -> None:
-        self._resumes.append(self.crew.pause(self._any_writer()))
-
-    def _resume(self) -> None:
-        for each in self._resumes:
-            each()
-        self._resumes.clear()
+        resume = self.crew.pause(self._any_writer())
+        self._pauses.append(threading.Timer(self.random.random() * LONGEST_PAUSE_S, resume))
+        self._pauses[-1].start()
 
     def _any_writer(self) -> str:
         return self.random.choice(sorted(self.crew.orders))
@@ -109,8 +109,8 @@ class Workload:
     def _end_every_transaction(self) -> Transaction:
         """Abort what killed writers left open, then write the last value of each partition."""
         for name in self.crew.orders:
-            new_producer("confluent", self.broker.bootstrap, name).start()
-        producer = new_producer("confluent", self.broker.bootstrap, LAST_WRITER)
+            new_producer("confluent", self.broker.bootstrap, name, TIMEOUT_MS).start()
+        producer = new_producer("confluent", self.broker.bootstrap, LAST_WRITER, TIMEOUT_MS)
         producer.start()
         producer.begin()
         appends = [Append(each, f"{LAST_WRITER}.{each[0]}.{each[1]}") for each in ALL]

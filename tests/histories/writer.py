@@ -38,6 +38,7 @@ class Order:
     bootstrap: str
     incarnation: int
     seed: int
+    timeout_ms: int
     group: str | None = None
 
     @property
@@ -51,13 +52,15 @@ class Writer:
         self.producer = producer
         self.journal = Journal()
         self.random = Random(f"{order.seed} {order.writer}")
-        self.inputs = Inputs(order.bootstrap, order.group) if order.group else None
+        self.inputs: Inputs | None = None
         self.count = 0
         self.is_stopping = False
         signal.signal(signal.SIGTERM, self._stop)
 
     def run(self) -> None:
         self.producer.start()
+        # Only now: an earlier incarnation may have moved the group until it was fenced.
+        self.inputs = Inputs(self.order.bootstrap, self.order.group) if self.order.group else None
         self.journal.ready()
         while not self.is_stopping:
             if plan := self._derive(self.inputs) if self.inputs else self._append():
@@ -135,7 +138,7 @@ def main() -> int:
     host, port = order.bootstrap.rsplit(":", 1)
     while not describes_itself(host, int(port)):
         time.sleep(0.05)  # The broker may be down, and nothing tells when it is back.
-    producer = new_producer(order.library, order.bootstrap, order.name)
+    producer = new_producer(order.library, order.bootstrap, order.name, order.timeout_ms)
     try:
         Writer(order, producer).run()
     except producer.errors as error:

@@ -22,13 +22,13 @@ import org.apache.kafka.common.serialization.StringSerializer;
 public final class TransactionalProducer {
     private final KafkaProducer<String, String> producer;
 
-    private TransactionalProducer(String bootstrap, String transactionalId, String timeoutMs) {
+    private TransactionalProducer(String bootstrap, String transactionalId, int timeoutMs) {
         Map<String, Object> settings = new HashMap<>();
         settings.put("bootstrap.servers", bootstrap);
         settings.put("transactional.id", transactionalId);
         settings.put("transaction.timeout.ms", timeoutMs);
         settings.put("delivery.timeout.ms", timeoutMs);
-        settings.put("request.timeout.ms", "3000");
+        settings.put("request.timeout.ms", timeoutMs / 2);
         settings.put("max.block.ms", "30000");
         settings.put("retry.backoff.ms", "20");
         settings.put("reconnect.backoff.ms", "20");
@@ -37,7 +37,7 @@ public final class TransactionalProducer {
     }
 
     public static void main(String[] arguments) throws Exception {
-        TransactionalProducer told = new TransactionalProducer(arguments[0], arguments[1], arguments[2]);
+        TransactionalProducer told = new TransactionalProducer(arguments[0], arguments[1], Integer.parseInt(arguments[2]));
         BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
         for (String line = commands.readLine(); line != null; line = commands.readLine()) {
             System.out.println(told.answer(line.split(" ")));

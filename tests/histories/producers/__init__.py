@@ -12,8 +12,6 @@ from confluent_kafka import Consumer
 
 from histories.history import Partition
 
-LIBRARIES: Final = ("confluent", "kafka_python", "aiokafka", "java")
-TRANSACTION_TIMEOUT_MS: Final = 30_000
 PATIENCE_S: Final = 30
 Offsets = Mapping[Partition, int]
 
@@ -40,6 +38,9 @@ class TransactionalProducer(Protocol):
         """Whether the transaction can be aborted after this error and the producer used again."""
 
 
-def new_producer(library: str, bootstrap: str, transactional_id: str) -> TransactionalProducer:
+def new_producer(
+    library: str, bootstrap: str, transactional_id: str, timeout_ms: int
+) -> TransactionalProducer:
+    """A producer whose transactions the broker aborts after `timeout_ms`."""
     module = importlib.import_module(f"histories.producers.{library}")
-    return cast("TransactionalProducer", module.Producer(bootstrap, transactional_id))
+    return cast("TransactionalProducer", module.Producer(bootstrap, transactional_id, timeout_ms))

@@ -8,19 +8,19 @@ from aiokafka.structs import RecordMetadata
 from confluent_kafka import Consumer
 
 from histories.history import Partition
-from histories.producers import TRANSACTION_TIMEOUT_MS, Offsets
+from histories.producers import Offsets
 
 
 class Producer:
     errors: type[Exception] = KafkaError
 
-    def __init__(self, bootstrap: str, transactional_id: str) -> None:
+    def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int) -> None:
         self._loop = asyncio.new_event_loop()
         self._sent: list[asyncio.Future[RecordMetadata]] = []
         self._settings = {
             "bootstrap_servers": bootstrap,
             "transactional_id": transactional_id,
-            "transaction_timeout_ms": TRANSACTION_TIMEOUT_MS,
+            "transaction_timeout_ms": timeout_ms,
             "retry_backoff_ms": 20,
         }
 

@@ -4,18 +4,18 @@ import confluent_kafka
 from confluent_kafka import Consumer, KafkaException
 
 from histories.history import Partition
-from histories.producers import PATIENCE_S, TRANSACTION_TIMEOUT_MS, Offsets
+from histories.producers import PATIENCE_S, Offsets
 
 
 class Producer:
     errors: type[Exception] = KafkaException
 
-    def __init__(self, bootstrap: str, transactional_id: str) -> None:
+    def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int) -> None:
         self._producer = confluent_kafka.Producer(
             {
                 "bootstrap.servers": bootstrap,
                 "transactional.id": transactional_id,
-                "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
+                "transaction.timeout.ms": timeout_ms,
                 "linger.ms": 1,
                 "retry.backoff.ms": 20,
                 "reconnect.backoff.ms": 20,

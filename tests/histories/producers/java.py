@@ -8,7 +8,7 @@ from typing import Final
 from confluent_kafka import Consumer
 
 from histories.history import Partition
-from histories.producers import TRANSACTION_TIMEOUT_MS, Offsets
+from histories.producers import Offsets
 from rigs.apache_kafka import kafka_libs
 from rigs.maven import compiled
 from rigs.process import Unavailable
@@ -27,7 +27,7 @@ class JavaError(Exception):
 class Producer:
     errors: type[Exception] = JavaError
 
-    def __init__(self, bootstrap: str, transactional_id: str) -> None:
+    def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int) -> None:
         options = [
             "-XX:TieredStopAtLevel=1",
             "-Xmx128m",
@@ -35,7 +35,7 @@ class Producer:
         ]
         program = [*options, "-cp", compiled(SOURCE, kafka_libs()), SOURCE.stem]
         self._process = subprocess.Popen(
-            ["java", *program, bootstrap, transactional_id, str(TRANSACTION_TIMEOUT_MS)],
+            ["java", *program, bootstrap, transactional_id, str(timeout_ms)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=sys.stderr,

@@ -6,18 +6,18 @@ from kafka.errors import InvalidProducerEpochError, KafkaError, ProducerFencedEr
 from kafka.producer.future import FutureRecordMetadata
 
 from histories.history import Partition
-from histories.producers import TRANSACTION_TIMEOUT_MS, Offsets
+from histories.producers import Offsets
 
 
 class Producer:
     errors: type[Exception] = KafkaError
 
-    def __init__(self, bootstrap: str, transactional_id: str) -> None:
+    def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int) -> None:
         self._sent: list[FutureRecordMetadata] = []
         self._producer = kafka.KafkaProducer(
             bootstrap_servers=bootstrap,
             transactional_id=transactional_id,
-            transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
+            transaction_timeout_ms=timeout_ms,
             retry_backoff_ms=20,
             reconnect_backoff_ms=20,
             reconnect_backoff_max_ms=200,
