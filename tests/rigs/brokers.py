@@ -17,7 +17,7 @@ RIGS: Final[dict[str, Callable[[], Broker]]] = {
         {
             "offsets.topic.num.partitions": "4",
             "transaction.state.log.num.partitions": "4",
-            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
             "log.initial.task.delay.ms": "100",
             "log.retention.check.interval.ms": "200",
             "log.segment.delete.delay.ms": "100",
