@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from conformance.calls import create_topic
 from conformance.raw import Connection
@@ -118,3 +119,5 @@ def test_streams_application_counts_every_word_once_when_it_and_the_broker_are_k
     expected = {word: list(range(1, count + 1)) for word, count in lines.counts.items()}
     assert counts.by_word == expected
     assert everything.by_word == expected
+    internal = {f"{name}-words-repartition", f"{name}-counts-changelog"}
+    assert internal <= AdminClient({"bootstrap.servers": bootstrap}).list_topics().topics.keys()
