@@ -100,6 +100,8 @@ def test_connect_carries_every_line_from_file_to_topic_to_file_when_its_worker_i
             "topics": topic,
             "consumer.override.isolation.level": "read_committed",
             "consumer.override.auto.offset.reset": "earliest",
+            # A task that was killed is missed sooner.
+            "consumer.override.session.timeout.ms": "6000",
         },
     )
     assert arrived.read_until(LINES) == lines(0)
