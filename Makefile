@@ -37,6 +37,7 @@ format: $(READY) ## rewrite the sources in the house format
 
 bench: $(READY) ## measure beside Apache Kafka, write bench/results and docs/benchmarks.md
 	$(BIN)/python bench/broker.py
+	$(BIN)/python bench/transactions.py
 
 conformance: $(READY) ## the same scenarios on our broker and on Apache Kafka
 	$(BIN)/python -m pytest tests/conformance tests/clients tests/bulk --broker headwater
