@@ -1,5 +1,7 @@
 """Transactions with confluent-kafka (librdkafka)."""
 
+import time
+
 import confluent_kafka
 from confluent_kafka import Consumer, KafkaException
 
@@ -25,14 +27,13 @@ class Producer:
         )
 
     def start(self) -> None:
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
-                self._producer.init_transactions(PATIENCE_S)
+                return self._producer.init_transactions(PATIENCE_S)
             except KafkaException as error:
-                if not error.args[0].retriable():
+                if not error.args[0].retriable() or time.monotonic() > deadline:
                     raise
-            else:
-                return
 
     def begin(self) -> None:
         self._producer.begin_transaction()
