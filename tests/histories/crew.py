@@ -17,7 +17,7 @@ from histories.journal import ENDED, told
 from histories.writer import LIBRARY_ERROR, Order
 
 TESTS: Final = Path(__file__).parents[1]
-EXPECTED_ENDS: Final = {0, LIBRARY_ERROR, -signal.SIGKILL}
+EXPECTED_ENDS: Final = {0, LIBRARY_ERROR, -signal.SIGKILL, -signal.SIGTERM}
 
 
 class WriterProcess:
