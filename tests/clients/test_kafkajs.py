@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from rigs.apache_kafka import cache_directory
+from rigs.cache import cache_directory
 
 SCENARIOS: Final = Path(__file__).parent / "kafkajs" / "scenarios.js"
 PACKAGES: Final = ("kafkajs@2.2.4", "kafkajs-snappy@1.1.0")
