@@ -54,7 +54,9 @@ def test_java_is_only_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_status_counts(headwater: Run, topic: str, bootstrap: str) -> None:
     assert headwater("topic", "produce", topic, "x").code == 0
-    (status,) = headwater("status", "--json").documents
+    shown = headwater("status", "--json")
+    assert shown.code == 0, shown.err
+    (status,) = shown.documents
     assert (status["address"], status["origin"]) == (bootstrap, "given")
     assert status["topics"] >= 1
     assert status["records"] >= 1

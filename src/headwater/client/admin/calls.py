@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from headwater.client.kafka_errors import error_of, translated
 
-_ATTEMPTS = 5
+_ATTEMPTS = 3
 _CONNECTION_DROPPED = frozenset({"_DESTROY", "_DESTROY_BROKER"})
 
 
@@ -30,14 +30,15 @@ def only_answer(futures: Mapping[Any, Future], *, doing: str) -> Any:
 def answers(
     names: Iterable[str], ask: Callable[[list[str]], Iterable[Future]], *, doing: str
 ) -> dict[str, Any]:
-    """The results of a call about many things, begun all at once; None for one that is not there.
+    """The results of a call about many things, begun all at once; None for what cannot be known.
 
-    Only for calls that may be made twice: librdkafka drops its bootstrap connection once it knows the
-    brokers, and what was on its way there ends in an error though nothing is wrong.
+    That is a group that is not there, or one whose members do not speak the protocol of consumers:
+    librdkafka answers with the same error then as for a bootstrap connection that it has dropped, which
+    is why a call is made again. So this is only for calls that may be made twice.
     """
     found: dict[str, Any] = {}
     waiting = list(names)
-    for attempts_left in reversed(range(_ATTEMPTS)):
+    for _ in range(_ATTEMPTS):
         with translated(doing):
             futures = list(ask(waiting)) if waiting else []
         dropped = []
@@ -48,9 +49,9 @@ def answers(
                 code = error.args[0]
                 if code.code() == KafkaError.GROUP_ID_NOT_FOUND:
                     found[name] = None
-                elif attempts_left and code.name() in _CONNECTION_DROPPED:
+                elif code.name() in _CONNECTION_DROPPED:
                     dropped.append(name)
                 else:
                     raise error_of(error, doing=f"{doing} {name!r}") from error
         waiting = dropped
-    return found
+    return found | dict.fromkeys(waiting)

@@ -7,7 +7,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from headwater.client.admin.calls import answer, only_answer
-from headwater.client.admin.standings import GroupDetails, Partition, Standings, state_of
+from headwater.client.admin.standings import DEAD, GroupDetails, Partition, Standings, state_of
 from headwater.client.connection import Connection
 from headwater.client.kafka_errors import error_of, translate, translated
 from headwater.client.log_offsets import LogOffsets
@@ -62,7 +62,8 @@ class Groups:
 
     def describe(self, group: str, *, ages: bool = True) -> GroupDetails:
         """The group's members and where it stands; `ages=False` skips reading lag in seconds."""
-        for found in self._standings.describe([group], ages=ages):
+        states = {found.group: found.state for found in self.list()}
+        for found in self._standings.describe({group: states.get(group, DEAD)}, ages=ages):
             return found
         raise NotFound(
             what=f"group {group!r} does not exist", hint="see the groups: headwater group list"
@@ -70,8 +71,9 @@ class Groups:
 
     def describe_all(self, state: str | None = None) -> Sequence[GroupDetails]:
         """Every group, by name, or those in this state."""
-        names = [found.group for found in self.list() if state in (None, found.state)]
-        return self._standings.describe(names, ages=True)
+        listed = {found.group: found.state for found in self.list()}
+        wanted = {group: each for group, each in listed.items() if state in (None, each)}
+        return self._standings.describe(wanted, ages=True)
 
     def plan_seek(
         self, group: str, *, to: str | int, topics: Iterable[str] | None = None
@@ -138,7 +140,8 @@ class Groups:
         only_answer(futures, doing=doing)
 
     def refuse_if_live(self, group: str) -> None:
-        members = len(self._standings.members([group])[group].members)
+        found = self._standings.members([group])[group]
+        members = len(found.members) if found else 0
         if members:
             raise Conflict(
                 what=f"group {group!r} has {members} live member{'s' * (members != 1)}, "

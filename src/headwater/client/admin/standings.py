@@ -18,6 +18,7 @@ from headwater.client.log_offsets import LogOffsets
 from headwater.clock import Clock
 
 Partition = tuple[str, int]
+DEAD = "dead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,8 @@ class Standings:
         self._log = log
         self._clock = clock
 
-    def describe(self, groups: Iterable[str], *, ages: bool) -> list[GroupDetails]:
-        """Those of `groups` that exist; `ages=False` skips reading lag in seconds."""
+    def describe(self, groups: Mapping[str, str], *, ages: bool) -> list[GroupDetails]:
+        """Those of `groups` (name -> state) that exist; `ages=False` skips reading lag in seconds."""
         described = self.members(groups)
         committed = self.committed(described)
         owners = {group: _owners(found) for group, found in described.items()}
@@ -92,10 +93,10 @@ class Standings:
         return [
             GroupDetails(
                 group=group,
-                state=state_of(found),
-                assignor=found.partition_assignor or "",
-                coordinator=found.coordinator.id if found.coordinator else None,
-                members=tuple(_member(member) for member in found.members),
+                state=groups[group] if found is None else state_of(found),
+                assignor=(found and found.partition_assignor) or "",
+                coordinator=found.coordinator.id if found and found.coordinator else None,
+                members=tuple(_member(member) for member in found.members) if found else (),
                 partitions=tuple(
                     _standing(
                         place, committed[group].get(place), log[place], seconds, owners[group]
@@ -105,11 +106,11 @@ class Standings:
                 ),
             )
             for group, found in described.items()
-            if state_of(found) != "dead" or committed[group]
+            if (groups[group] if found is None else state_of(found)) != DEAD or committed[group]
         ]
 
     def members(self, groups: Iterable[str]) -> dict[str, Any]:
-        """Describe each group in librdkafka's words; one that does not exist is `dead`."""
+        """Describe each group in librdkafka's words; None where it finds none."""
 
         def ask(names: list[str]) -> Iterable[Future]:
             return self._kafka.describe_consumer_groups(
@@ -175,6 +176,8 @@ def _member(member: Any) -> Member:
 
 
 def _owners(found: Any) -> dict[Partition, str]:
+    if found is None:
+        return {}
     return {
         (place.topic, place.partition): member.client_id
         for member in found.members
