@@ -21,7 +21,8 @@ def test_the_fixture_gives_each_test_its_own_broker(tmp_path: Path) -> None:
             seen.append(headwater_broker.data)
 
         def test_two(headwater_broker):
-            assert [each.name for each in headwater_broker.embedded.topics] == ["__consumer_offsets"]
+            names = [each.name for each in headwater_broker.embedded.topics]
+            assert names == ["__consumer_offsets", "__transaction_state"]
             assert headwater_broker.data not in seen
         """,
     )
