@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from conformance.batches import CONTROL, TRANSACTIONAL, Batch, batch, decode, now_ms
+from conformance.batches import CONTROL, TRANSACTIONAL, Batch, Record, batch, decode, now_ms
 from conformance.calls import (
     append,
     eventually,
@@ -232,6 +232,17 @@ def test_record_of_an_open_transaction_is_not_found_by_its_time(
 
     producer.commit()
     assert committed_offset(connection, topic, began).offset == 1
+
+
+def test_marker_has_a_time_too(connection: Connection, topic: str, transactional: NewProducer):
+    producer = transactional()
+    producer.send(topic, Record(value=b"old", timestamp=now_ms() - 60_000))
+    producer.commit()
+
+    answer = list_offset(connection, topic, -3)
+
+    assert answer.offset == 1
+    assert abs(answer.timestamp - now_ms()) < 30_000
 
 
 def committed_offset(connection: Connection, topic: str, timestamp: int) -> Any:

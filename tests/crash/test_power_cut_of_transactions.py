@@ -39,6 +39,6 @@ def transaction_campaign(root: Path, seed: int, steps: int, count: int | None) -
         again = root / f"again-{at}"
         during = random.randint(start, len(disk.recording))
         disk.recording.leave(during, again, at_random(random))
-        tried += check_transactions(again, RecordingDisk(again), marks)
+        tried += check_transactions(again, RecordingDisk(again), marks, is_second=True)
         tried["cuts"] += 2
     return tried

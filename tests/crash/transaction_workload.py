@@ -10,16 +10,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
-from conformance.batches import Record
+from conformance.batches import Record, now_ms
 from conformance.raw import Connection, ErrorCode
 from conformance.transactional import NEW, OLD, Transactional, committed_values
 from headwater.broker.broker import Broker as EmbeddedBroker
+from headwater.broker.context import RequestContext
 from headwater.broker.groups.records import TopicPartition
+from headwater.broker.handlers.produce import produce
 from headwater.broker.replay import replay_committed
 from headwater.broker.transactions.transaction import TransactionState
 from headwater.config import BrokerSettings
 from headwater.testing import Broker, SettableClock
 from headwater.testing.power_cut import RecordingDisk
+from headwater.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from headwater.wire.record_batch import ProducerIdAndEpoch
 
 PRODUCERS = 4
 PARTITIONS = 2
@@ -41,6 +49,15 @@ class Sent:
     topic: str
     partition: int
     value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """A record is on its way; if the cut comes now, its producer will send it again."""
+
+    sent: Sent
+    producer: Transactional
+    records: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +191,13 @@ class TransactionWorkload:
         topic, partition = self.random.choice(list(TOPICS)), self.random.randrange(PARTITIONS)
         unique = f"{client.transaction}:{self.random.getrandbits(40):x}".encode()
         value = unique.ljust(self.random.randint(20, 90), b".")
-        client.producer.send(topic, Record(key=unique, value=value), partition=partition)
-        self.mark(Sent(client.transaction, topic, partition, value))
+        record = Record(key=unique, value=value, timestamp=now_ms())
+        sent = Sent(client.transaction, topic, partition, value)
+        sequence = client.producer.sequences.get((topic, partition), 0)
+        as_now = replace(client.producer)
+        self.mark(Sending(sent, as_now, as_now.records(record, sequence=sequence)))
+        client.producer.send(topic, record, partition=partition)
+        self.mark(sent)
 
     def _send_offset(self) -> None:
         client = self.random.choice(self.clients)
@@ -210,17 +232,23 @@ class TransactionWorkload:
                 self.mark(Seen(topic, partition, frozenset(values)))
 
 
-def check_transactions(left: Path, disk: RecordingDisk, marks: list[object]) -> Counter[str]:
-    """Start a broker on what is left and assert every promise; returns what was looked at."""
+def check_transactions(
+    left: Path, disk: RecordingDisk, marks: list[object], *, is_second: bool = False
+) -> Counter[str]:
+    """Start a broker on what is left and assert every promise; returns what was looked at.
+
+    In a second crash, the first check itself was cut: its own commit may be there or not.
+    """
 
     async def run() -> Counter[str]:
-        clock = SettableClock()
+        clock = SettableClock(now_ms())
         broker = EmbeddedBroker(BrokerSettings(data=str(left / DATA)), disk, clock)
         await broker.start()
         try:
             if any(broker.topics.get(name) is None for name in (*TOPICS, "input")):
                 return Counter()  # The cut was before the workload began.
-            return await _check(broker, clock, marks)
+            more = _undecided(marks) if is_second else await _send_again(broker, marks)
+            return await _check(broker, clock, [*marks, *more])
         finally:
             await broker.stop()
 
@@ -246,6 +274,46 @@ def _topic(broker: EmbeddedBroker, name: str):
     topic = broker.topics.get(name)
     assert topic is not None
     return topic
+
+
+async def _send_again(broker: EmbeddedBroker, marks: list[object]) -> list[object]:
+    """A client that had no answer tries again after the restart, and commits: it is there once."""
+    if not marks or not isinstance(marks[-1], Sending):
+        return []
+    sent, client, records = marks[-1].sent, marks[-1].producer, marks[-1].records
+    me = ProducerIdAndEpoch(client.producer_id, client.epoch)
+    place = TopicPartition(sent.topic, sent.partition)
+    version = 2 if client.dialect.bumps_epochs else 0
+    if not client.dialect.bumps_epochs:
+        assert not broker.transactions.add(client.transactional_id, me, {place}, version)
+    request = ProduceRequest(
+        transactional_id=client.transactional_id,
+        acks=-1,
+        topic_data=[
+            TopicProduceData(
+                name=sent.topic,
+                partition_data=[
+                    PartitionProduceData(index=sent.partition, records=memoryview(records))
+                ],
+            )
+        ],
+    )
+    context = RequestContext(broker, client.dialect.produce, "again", "here", 1 << 30)
+    response = await produce(request, context)
+    answered = response.responses[0].partition_responses[0]
+    assert answered.error_code == 0, f"it cannot be sent again: {answered}"
+    answer = await broker.transactions.end(
+        client.transactional_id, me, is_commit=True, version=version
+    )
+    assert answer.error == 0, answer
+    return [sent, Asked(sent.transaction, is_commit=True, is_told=True)]
+
+
+def _undecided(marks: list[object]) -> list[object]:
+    if not marks or not isinstance(marks[-1], Sending):
+        return []
+    sent = marks[-1].sent
+    return [sent, Asked(sent.transaction, is_commit=True, is_told=False)]
 
 
 def _check_seen(broker: EmbeddedBroker, marks: list[object]) -> None:

@@ -1,6 +1,9 @@
 """Compaction of a log with transactions: aborted records go, committed ones stay, none changes sides."""
 
-from dataclasses import dataclass, field, replace
+import json
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
 
@@ -259,3 +262,26 @@ def test_compaction_changes_nothing_for_readers(
             for each in writers:
                 each.log = table.log
         table.check()
+
+
+def test_job_in_a_process_of_its_own_does_the_same(tmp_path: Path) -> None:
+    table = Table(tmp_path)
+    writer = table.writer(1)
+    for each in range(3):
+        table.send(writer, (b"a", b"%d" % each))
+        table.end(writer, is_commit=each != 1)
+    table.fill()
+    (plan, *_) = compaction.plan(table.log, table.clock.now_ms())
+    here = clean(plan.job, table.log.disk)
+    expected = (table.log.directory / here.name).read_bytes()
+
+    done = subprocess.run(
+        [sys.executable, "-m", "headwater.log.cleaner"],
+        input=json.dumps(asdict(plan.job)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert Cleaned(**json.loads(done.stdout)) == here
+    assert (table.log.directory / here.name).read_bytes() == expected

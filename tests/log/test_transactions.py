@@ -165,6 +165,16 @@ def test_marker_written_twice_ends_the_transaction_once(log: PartitionLog) -> No
     assert [(each.producer_id, each.first_offset) for each in entries] == [(0, 0), (2, 3)]
 
 
+def test_marker_is_written_however_small_batches_must_be(log: PartitionLog) -> None:
+    writer = Writer(log, 1)
+    writer.send(*values("a"))
+    log.settings = replace(log.settings, max_message_bytes=1)
+    writer.commit()
+    log.sync()
+
+    assert seen(log) == [b"a"]
+
+
 def test_marker_of_an_old_coordinator_is_refused(log: PartitionLog) -> None:
     writer = Writer(log, 1)
     writer.send(*values("a"))

@@ -26,7 +26,7 @@ from headwater.broker.topics import Topic, TopicRecord, Topics
 from headwater.broker.traffic import Traffic
 from headwater.broker.transactions.coordinator import Transactions
 from headwater.broker.transactions.markers import PartitionMarkers
-from headwater.broker.transactions.orphans import abort_orphans
+from headwater.broker.transactions.orphans import settle_orphans
 from headwater.broker.transactions.settings import TransactionSettings
 from headwater.broker.transactions_topic import TransactionsJournal
 from headwater.clock import Clock
@@ -158,7 +158,7 @@ class Broker:
         await self._load_groups()
         await self._load_transactions()
         if summaries is None:
-            await abort_orphans(self.topics, self.transactions, self.markers)
+            await settle_orphans(self.topics, self.transactions, self.markers)
         self._housekeeping.start()
 
     def _metadata_partition(self, summaries: dict[str, Summary] | None) -> Partition:

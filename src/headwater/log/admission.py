@@ -54,9 +54,11 @@ def admit(records: memoryview, settings: LogSettings, now_ms: int) -> Admitted:
     return Admitted(header, body, NO_TIMESTAMP)
 
 
-def admit_own(records: memoryview, settings: LogSettings) -> Admitted:
-    """Take one batch that the broker itself has written."""
-    _check_size(records, settings)
+def admit_own(batch: bytes, settings: LogSettings | None = None) -> Admitted:
+    """Take one batch that the broker itself has written; without settings, of any size."""
+    records = memoryview(batch)
+    if settings is not None:
+        _check_size(records, settings)
     return Admitted(read_header(records), records[HEADER_SIZE:], NO_TIMESTAMP)
 
 

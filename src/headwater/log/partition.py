@@ -170,7 +170,7 @@ class PartitionLog:
         self.refuse_if_failed()
         attributes = 0 if producer == NOBODY else TRANSACTIONAL
         batch = encode_batch(records, self.clock.now_ms(), attributes=attributes, producer=producer)
-        admitted = admit_own(memoryview(batch), self.settings)
+        admitted = admit_own(batch, self.settings)
         if admitted.header.has_producer:
             self.producers.check(admitted.header)
         return self._write(admitted)
@@ -192,7 +192,7 @@ class PartitionLog:
         ended = self.producers.transactions.ended_by(producer.id, self.next_offset)
         marker = EndMarker(is_commit, coordinator_epoch, ended)
         batch = encode_marker(marker, producer, self.clock.now_ms())
-        return self._write(admit_own(memoryview(batch), self.settings), marker)
+        return self._write(admit_own(batch), marker)
 
     def aborted_in(
         self, records: memoryview, limit: int, *, cached: bool = False

@@ -135,8 +135,12 @@ async def test_clock_that_jumps_forward_aborts_nothing_early(rig: Rig) -> None:
     rig.clock.now_ms = lambda: wall() + DAY_MS  # type: ignore[method-assign]
     rig.transactions.tick()
     await settle()
-
+    await rig.add(producer, TWO)
+    await rig.pass_time(9)
     assert rig.state is ONGOING
+
+    await rig.pass_time(1)
+    assert rig.state is COMPLETE_ABORT
 
 
 @scenario

@@ -12,14 +12,17 @@ from headwater.testing import Broker
 from log.batches import Sender, batch, values
 
 
-def orphan(broker: Broker, producer_id: int = 77) -> None:
+def orphan(broker: Broker, producer_id: int = 77, epoch: int = 0) -> None:
     """Write a transactional batch that only the partition knows of, durably."""
 
     async def write() -> None:
         topic = broker.embedded.topics.get("orders")
         assert topic is not None
         partition = topic.partitions[0]
-        records = batch(values("orphan"), Sender(producer_id, 0, 0), is_transactional=True)
+        sender = Sender(producer_id, epoch, 0)
+        records = batch(
+            values("orphan"), sender, is_transactional=True, time_ms=broker.embedded.clock.now_ms()
+        )
         partition.log.append(records, transaction_version=2)
         await broker.embedded.committer.durable(partition)
 
@@ -41,6 +44,32 @@ def test_record_of_a_transaction_that_was_never_begun_is_aborted_at_start(broker
             answer = committed_fetch(connection, "orders")
             assert answer.last_stable_offset == answer.high_watermark == 2
             assert committed_values(connection, "orders") == []
+
+
+def test_record_whose_step_was_lost_is_part_of_the_transaction_again(broker: Broker) -> None:
+    """Its producer sends it again, is told that it is there, and commits: then it must be there."""
+    with broker:
+        broker.create_topic("orders")
+        broker.create_topic("payments")
+        with Connection(broker.bootstrap) as connection:
+            clients = [Transactional(connection, f"app-{each}").start() for each in range(2)]
+            for each in clients:
+                each.send("payments", b"before")
+                each.commit()
+            clients[1].send("payments", b"in the same transaction")
+        for each in clients:
+            orphan(broker, each.producer_id, each.epoch)
+        broker.kill()
+        broker.start()
+        with Connection(broker.bootstrap) as connection:
+            for each in clients:
+                each.connection = connection
+                assert state_of(connection, each.transactional_id) == "Ongoing"
+                records = each.records(b"orphan")
+                answer = each.produce("orders", records)
+                assert answer.error_code == ErrorCode.none
+                each.commit()
+            assert committed_values(connection, "orders") == [b"orphan", b"orphan"]
 
 
 def test_open_transaction_of_a_client_is_no_orphan(broker: Broker) -> None:

@@ -91,7 +91,9 @@ class Transactions:
     async def resume(self) -> None:
         """Begin to serve what was replayed: what was decided is carried out, timeouts go on."""
         for transaction in self:
-            self._set_deadline(transaction)
+            if transaction.state is TransactionState.ONGOING:
+                age_ms = max(0, self._clock.now_ms() - transaction.started_at_ms)
+                self._set_deadline(transaction, max(0, transaction.timeout_ms - age_ms))
         decided = [each for each in self if each.state.is_prepared]
         await asyncio.gather(*(self._endings.carry_out(each) for each in decided))
 
@@ -245,20 +247,22 @@ class Transactions:
     def _take(self, transaction: Transaction) -> None:
         """Take a step: its record is appended, or nothing has happened and this raises."""
         key = transaction.transactional_id
+        before = self._transactions.get(key)
         self._journal.append([encode_transaction(key, transaction)])
         self._transactions[key] = transaction
-        self._set_deadline(transaction)
+        if transaction.state is not TransactionState.ONGOING:
+            self._cancel_deadline(key)
+        elif before is None or before.state is not TransactionState.ONGOING:
+            self._set_deadline(transaction, transaction.timeout_ms)
 
-    def _set_deadline(self, transaction: Transaction) -> None:
+    def _set_deadline(self, transaction: Transaction, left_ms: int) -> None:
+        """On the monotonic clock, once for each transaction: the wall clock may jump meanwhile."""
         key = transaction.transactional_id
-        if transaction.state is TransactionState.ONGOING:
-            if key not in self._due:
-                self._due[key] = Deadline(partial(self._on_due, key))
-            # The clock may have jumped since: a transaction has at most its timeout from now on.
-            age_ms = max(0, self._clock.now_ms() - transaction.started_at_ms)
-            left_ms = max(0, transaction.timeout_ms - age_ms)
-            self._deadlines.set(self._due[key], self._clock.monotonic_s() + left_ms / 1000)
-        elif (deadline := self._due.pop(key, None)) is not None:
+        deadline = self._due.setdefault(key, Deadline(partial(self._on_due, key)))
+        self._deadlines.set(deadline, self._clock.monotonic_s() + left_ms / 1000)
+
+    def _cancel_deadline(self, key: str) -> None:
+        if (deadline := self._due.pop(key, None)) is not None:
             self._deadlines.cancel(deadline)
 
     def _on_due(self, transactional_id: str, _now: Now) -> None:

@@ -1,10 +1,18 @@
-"""The broker's own topics take no part in clients' transactions, whatever a client asks for."""
+"""What a transaction takes part in: never the broker's own topics, and topics may go meanwhile."""
 
 import pytest
 
 from conformance.batches import Codec
 from conformance.raw import Connection, ErrorCode
-from conformance.transactional import NEW, OLD, Transactional, describe, state_of
+from conformance.transactional import (
+    NEW,
+    OLD,
+    Transactional,
+    committed_fetch,
+    committed_values,
+    describe,
+    state_of,
+)
 from headwater.testing import Broker
 
 INTERNAL = "__transaction_state"
@@ -60,3 +68,30 @@ def test_only_offsets_are_added_by_brokers(producer: Transactional) -> None:
     assert [each.topic for each in described.topics] == ["__consumer_offsets"]
     producer.dialect = OLD
     producer.commit()
+
+
+def test_transaction_ends_although_one_of_its_topics_was_deleted(
+    broker: Broker, producer: Transactional
+) -> None:
+    broker.create_topic("fleeting")
+    producer.send("fleeting", b"gone")
+    producer.send("orders", b"stays")
+    producer.connection.request("delete_topics", 4, topic_names=["fleeting"], timeout=10_000)
+
+    producer.commit()
+
+    assert committed_values(producer.connection, "orders") == [b"stays"]
+
+
+def test_topic_that_was_deleted_and_made_again_is_not_held_up(
+    broker: Broker, producer: Transactional
+) -> None:
+    producer.send("orders", b"gone")
+    producer.connection.request("delete_topics", 4, topic_names=["orders"], timeout=10_000)
+    broker.create_topic("orders")
+
+    producer.commit()
+
+    answer = committed_fetch(producer.connection, "orders")
+    assert answer.last_stable_offset == answer.high_watermark
+    assert committed_values(producer.connection, "orders") == []
