@@ -62,7 +62,8 @@ class Campaign:
         self.counts.update(each.kind for each in verdict.anomalies)
         if verdict.anomalies:
             self._keep(seed, verdict)
-        assert not verdict.failures, verdict.failures
+        said = errors.read_text(errors="replace")[-2000:] if verdict.failures else ""
+        assert not verdict.failures, f"{verdict.failures}\n{said}"
 
     def _keep(self, seed: int, verdict: Verdict) -> None:
         with tempfile.NamedTemporaryFile(

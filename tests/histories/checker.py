@@ -233,6 +233,8 @@ def hanging_transactions(evidence: Evidence) -> Iterator[str]:
     for each in evidence.ends:
         if each.last_stable < each.high_watermark:
             yield f"{each.partition} is stable up to {each.last_stable} of {each.high_watermark}"
+    for group in evidence.unstable_groups:
+        yield f"the offsets of {group} are part of a transaction that does not end"
 
 
 def _committed_reads(evidence: Evidence) -> Iterator[tuple[str, Record]]:

@@ -30,7 +30,7 @@ class WriterProcess:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "histories.writer", json.dumps(asdict(order))],
                 cwd=TESTS,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
                 text=True,
@@ -133,12 +133,12 @@ class Crew:
 
     def _listen(self, process: WriterProcess) -> None:
         assert process.process.stdout is not None
-        with process.process.stdout as lines:
-            for line in lines:
+        with process.process:
+            for line in process.process.stdout:
                 # A line that SIGKILL cut: the deed that it would have announced was not done.
                 if line.endswith("\n"):
                     self._heard(process, json.loads(line))
-        status = process.process.wait()
+        status = process.process.returncode
         if status not in EXPECTED_ENDS:
             self.failures.append(f"{process.order.writer} ended with status {status}")
         if self._latest(process.order.name) is process:

@@ -36,6 +36,7 @@ class Evidence:
         self.readings = history.readings
         self.positions = history.positions
         self.ends = history.ends
+        self.unstable_groups = history.unstable_groups
 
     @cached_property
     def written(self) -> dict[str, Written]:

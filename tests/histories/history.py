@@ -97,3 +97,5 @@ class History:
     readings: tuple[Reading, ...]
     positions: tuple[Position, ...] = ()
     ends: tuple[End, ...] = ()
+    unstable_groups: tuple[str, ...] = ()
+    """Groups with offsets of a transaction that did not end though its producer is gone."""

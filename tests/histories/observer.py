@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 from typing import Final
 
 from conformance.raw import Connection, ErrorCode
@@ -18,6 +19,7 @@ class Observer:
 
     def __init__(self, bootstrap: str, groups: list[str]) -> None:
         self.positions: list[Position] = []
+        self.unstable_groups: list[str] = []
         self._bootstrap = bootstrap
         self._groups = groups
         self._is_over = threading.Event()
@@ -26,14 +28,16 @@ class Observer:
     def start(self) -> None:
         self._thread.start()
 
-    def finish(self) -> tuple[Position, ...]:
-        """Everything that was told; the last positions are those that no transaction can change."""
+    def finish(self) -> None:
+        """Ask once more, for positions that no transaction can change."""
         self._is_over.set()
         self._thread.join()
         with Connection(self._bootstrap) as connection:
             for group in self._groups:
-                self.positions += _stable_positions(connection, group)
-        return tuple(self.positions)
+                if not _becomes_stable(connection, group):
+                    self.unstable_groups.append(group)
+                last = _positions(connection, group) or []
+                self.positions += [replace(each, is_final=True) for each in last]
 
     def _observe(self) -> None:
         while not self._is_over.wait(EVERY_S):
@@ -46,26 +50,27 @@ class Observer:
                 continue
 
 
-def _stable_positions(connection: Connection, group: str) -> list[Position]:
+def _becomes_stable(connection: Connection, group: str) -> bool:
     deadline = time.monotonic() + PATIENCE_S
-    while (found := _positions(connection, group, is_final=True)) is None:
-        assert time.monotonic() < deadline, f"the offsets of {group} do not become stable"
-    return found
+    while _positions(connection, group, require_stable=True) is None:
+        if time.monotonic() > deadline:
+            return False
+    return True
 
 
 def _positions(
-    connection: Connection, group: str, *, is_final: bool = False
+    connection: Connection, group: str, *, require_stable: bool = False
 ) -> list[Position] | None:
-    """Where a group stands; none if the broker cannot tell yet. A final position is a stable one."""
+    """Where a group stands; none if the broker cannot tell yet."""
     answer = connection.request(
-        "offset_fetch", 7, group_id=group, topics=None, require_stable=is_final
+        "offset_fetch", 7, group_id=group, topics=None, require_stable=require_stable
     )
     now = time.monotonic()
     found = [(topic.name, each) for topic in answer.topics for each in topic.partitions]
     if answer.error_code != ErrorCode.none or any(each.error_code for _, each in found):
         return None
     return [
-        Position(group, (topic, each.partition_index), each.committed_offset, now, is_final)
+        Position(group, (topic, each.partition_index), each.committed_offset, now)
         for topic, each in found
         if each.committed_offset >= 0
     ]

@@ -185,6 +185,10 @@ class TestReaders:
         found = kinds(wrote("a", ABORTED, X1), reads=[final()], ends=(End(X, 0, 1),))
         assert found == {Kind.HANGING}
 
+    def test_group_whose_offsets_do_not_become_stable(self):
+        found = kinds(wrote("a", ABORTED, X1), reads=[final()], unstable_groups=("g",))
+        assert found == {Kind.HANGING}
+
 
 class TestGroups:
     """Group `g` reads x (x1, x2) and makes o1, o2 of it, one transaction each."""

@@ -99,11 +99,13 @@ class Workload:
         ):
             asked = (library, self.broker.bootstrap, isolation, last_values)
             readings.append(final_reading(*asked))
+        self._observer.finish()
         return History(
             transactions=(*self.crew.transactions(), last),
             readings=tuple(readings),
-            positions=self._observer.finish(),
+            positions=tuple(self._observer.positions),
             ends=stable,
+            unstable_groups=tuple(self._observer.unstable_groups),
         )
 
     def _end_every_transaction(self) -> Transaction:

@@ -6,8 +6,10 @@ does not heal ends it, as an application would end: whoever started it starts it
 
 import json
 import logging
+import os
 import signal
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from random import Random
@@ -132,7 +134,14 @@ class Writer:
         self.is_stopping = True
 
 
+def _end_with_parent() -> None:
+    """Its standard input ends when whoever started it is gone, in whatever way."""
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(1)
+
+
 def main() -> int:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     logging.disable(logging.CRITICAL)  # Libraries write much about a broker that is down.
     order = Order(**json.loads(sys.argv[1]))
     host, port = order.bootstrap.rsplit(":", 1)
