@@ -59,7 +59,9 @@ class Attempt:
 
     def rows(self) -> list[pa.RecordBatch]:
         return [
-            pa.RecordBatch.from_pylist([{"key": b"k", "value": each} for each in batch], schema=ROWS)
+            pa.RecordBatch.from_pylist(
+                [{"key": b"k", "value": each} for each in batch], schema=ROWS
+            )
             for batch in self.values
         ]
 

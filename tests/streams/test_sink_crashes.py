@@ -13,12 +13,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from bulk.reading import delete_topic, values, whole
+from bulk.reading import values, whole
 from conformance.calls import eventually
 from headwater.bulk.cluster import Cluster
 from headwater.bulk.ranges import Isolation
 from headwater.bulk.reader import BulkReader
-from headwater.client import Client
 from headwater.client.address import find_address
 from headwater.errors import Conflict, Fenced, HeadwaterError, Unavailable
 from headwater.streams.sink import task_writer

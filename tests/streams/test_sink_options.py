@@ -75,7 +75,11 @@ def test_the_columns_of_sparks_kafka_sink_are_taken() -> None:
         ({"key": StringType()}, "out", "no column 'value'"),
         ({"value": StringType()}, None, "no topic to write to"),
         ({"value": LongType()}, "out", "'value' is int64, not binary"),
-        ({"value": StringType(), "partition": LongType()}, "out", "'partition' is int64, not int32"),
+        (
+            {"value": StringType(), "partition": LongType()},
+            "out",
+            "'partition' is int64, not int32",
+        ),
         ({"value": StringType(), "headers": StringType()}, "out", "'headers' is string, not list"),
         ({"value": StringType(), "id": LongType()}, "out", "no use for column 'id'"),
     ],
@@ -90,7 +94,11 @@ def test_rows_are_brought_into_one_form() -> None:
     rows = pa.RecordBatch.from_pylist(
         [{"value": "a", "topic": None, "timestamp": at}, {"value": None, "topic": "other"}],
         schema=pa.schema(
-            [("value", pa.string()), ("topic", pa.string()), ("timestamp", pa.timestamp("us", "UTC"))]
+            [
+                ("value", pa.string()),
+                ("topic", pa.string()),
+                ("timestamp", pa.timestamp("us", "UTC")),
+            ]
         ),
     )
     made = records_of(rows, "out")

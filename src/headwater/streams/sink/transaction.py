@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from headwater.client.connection import PRODUCING, Connection
-from headwater.client.kafka_errors import error_of, translate
+from headwater.client.kafka_errors import error_of, translate, translated
 from headwater.errors import HeadwaterError
 from headwater.streams.log_access import LogAccess
 from headwater.streams.sink.marker import Marker, Writer
@@ -87,17 +87,12 @@ class Transactions:
         for topic, of_topic in _by_topic(records):
             for start in range(0, of_topic.num_rows, BATCH_ROWS):
                 self._produce(topic, of_topic.slice(start, BATCH_ROWS))
-                self._kafka.poll(0)
-                while len(self._kafka) > room and self._failure is None:
-                    self._kafka.poll(_POLL_S)
-                self._raise_failure()
+                self._wait_for_room(room)
 
     def commit(self, marker: Marker, topic: str) -> None:
         """Make all that was written visible, and the marker with it (an offset of any topic there is)."""
         self._begin()
-        while len(self._kafka) and self._failure is None:
-            self._kafka.flush(_POLL_S)
-        self._raise_failure()
+        self._wait_for_room(0)
         offset = TopicPartition(topic, 0, marker.next_batch, marker.metadata())
         self._call(
             "mark what was written",
@@ -110,8 +105,9 @@ class Transactions:
 
     def _begin(self) -> None:
         if self._began_s is None:
+            with translated(f"begin a transaction ({self._name})"):
+                self._kafka.begin_transaction()
             self._began_s = time.monotonic()
-            self._kafka.begin_transaction()
 
     def _produce(self, topic: str, records: pa.RecordBatch) -> None:
         if records["headers"].null_count == records.num_rows:
@@ -133,7 +129,12 @@ class Transactions:
         if error is not None and self._failure is None:
             self._failure = translate(error, doing=f"write to {message.topic()!r}")
 
-    def _raise_failure(self) -> None:
+    def _wait_for_room(self, room: int) -> None:
+        """Wait until at most `room` records are under way; raises the first failure of any."""
+        with translated(f"write ({self._name})"):
+            self._kafka.poll(0)
+            while len(self._kafka) > room and self._failure is None:
+                self._kafka.poll(_POLL_S)
         if self._failure is not None:
             raise self._failure
 
