@@ -58,9 +58,14 @@ class TestDecision:
             assert Marker.of(marker.next_batch, marker.metadata() + "\0") == marker
 
     def test_writers_have_names_of_their_own(self) -> None:
-        names = {Writer(query, task).name for query in ("a", "b") for task in (None, 0, 1)}
-        assert len(names) == 6
-        assert WRITER.query == Writer("query")
+        writers = [
+            Writer(query, task, sink)
+            for query in ("a", "b")
+            for task in (None, 0, 1)
+            for sink in ("", "t", "0")
+        ]
+        assert len({each.name for each in writers}) == len(writers)
+        assert WRITER.whole == Writer("query")
 
 
 PAIRS = st.tuples(st.none() | st.binary(max_size=5), st.none() | st.binary(max_size=5))

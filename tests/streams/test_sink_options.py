@@ -1,4 +1,4 @@
-"""Options and columns of the sink: what cannot be written is one clear sentence, before anything is written."""
+"""Options and columns of the sink: what cannot be written is one clear sentence, before anything is."""
 
 from datetime import UTC, datetime
 

@@ -13,6 +13,8 @@ from bulk.reading import delete_topic, produce
 from headwater.testing import Broker
 from streams.schemas import HEADERS, RAW
 
+pytestmark = pytest.mark.timeout(300)  # Spark takes its time on a busy machine
+
 TYPED = {"valueSchema": "id BIGINT, tags ARRAY<STRING>", "metadata": "key, offset"}
 
 

@@ -19,19 +19,19 @@ from headwater.streams.sink.transaction import Transactions
 
 
 def stage_task(
-    rows: Iterable[pa.RecordBatch], options: SinkOptions, task: int, batch_id: int
+    rows: Iterable[pa.RecordBatch], options: SinkOptions, writer: Writer, batch_id: int
 ) -> str | None:
     """Stage the rows of one task; returns the name of the file, None if there are no rows."""
     batches = (records_of(each, options.topic) for each in rows if each.num_rows)
     first = next(batches, None)
     if first is None:
         return None
-    return _staging(options).write(batch_id, task, chain([first], batches))
+    return _staging(options, writer).write(batch_id, writer.task or 0, chain([first], batches))
 
 
 def commit_batch(files: Sequence[str], options: SinkOptions, writer: Writer, batch_id: int) -> None:
     """Write what was staged, unless the batch is written already."""
-    staging = _staging(options)
+    staging = _staging(options, writer)
     if files or options.topic is not None:
         with (
             Transactions(options.log, writer) as transactions,
@@ -63,6 +63,6 @@ def _write(
     return written, topic
 
 
-def _staging(options: SinkOptions) -> Staging:
+def _staging(options: SinkOptions, writer: Writer) -> Staging:
     assert options.staging is not None, "only an atomic sink stages"
-    return Staging(options.staging)
+    return Staging(f"{options.staging}/{writer.sink}" if writer.sink else options.staging)

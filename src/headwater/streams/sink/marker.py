@@ -6,7 +6,7 @@ the id of the checkpoint's query in its name: a new checkpoint starts anew, what
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from headwater.bulk.cluster import Cluster
@@ -19,20 +19,23 @@ GROUP_PREFIX: Final = "headwater-sink"
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes: a query and, unless the whole batch is one transaction, one of its tasks."""
+    """Who writes: a query, maybe one sink of several, and one task unless a batch is one transaction."""
 
     query_id: str
     task: int | None = None
+    sink: str = ""
 
     @property
     def name(self) -> str:
-        """Names the transactions and the group of the marker."""
-        suffix = "" if self.task is None else f"-{self.task}"
-        return f"{GROUP_PREFIX}-{self.query_id}{suffix}"
+        """Names the transactions and the group of the marker; no topic has a `:` or `/` in its name."""
+        sink = f":{self.sink}" if self.sink else ""
+        task = "" if self.task is None else f"/{self.task}"
+        return f"{GROUP_PREFIX}-{self.query_id}{sink}{task}"
 
     @property
-    def query(self) -> "Writer":
-        return Writer(self.query_id)
+    def whole(self) -> "Writer":
+        """All tasks of the same sink, as one."""
+        return replace(self, task=None)
 
     def __str__(self) -> str:
         return "the sink" if self.task is None else f"task {self.task}"

@@ -22,7 +22,7 @@ def leave_sign(options: SinkOptions, writer: Writer, batch_id: int) -> None:
     with options.log.cluster() as cluster:
         ensure_topic(cluster, options, options.topic)
         place = TopicPartition(options.topic, 0)
-        commit_offset(cluster, writer.query.name, place, Committed(batch_id + 1))
+        commit_offset(cluster, writer.whole.name, place, Committed(batch_id + 1))
 
 
 def ensure_topic(cluster: Cluster, options: SinkOptions, topic: str) -> None:
@@ -36,7 +36,7 @@ def refuse_stranger(cluster: Cluster, options: SinkOptions, writer: Writer, batc
     """Raise `Conflict` if this is not the first batch, and yet the query has left no sign."""
     if batch_id == 0 or options.topic is None or options.writes_without_marker:
         return
-    if not committed_offsets(cluster, writer.query.name):
+    if not committed_offsets(cluster, writer.whole.name):
         raise Conflict(
             f"batch {batch_id} is not the first, but this sink has no marker of query "
             f"{writer.query_id}: nobody can tell whether the batch was written before",

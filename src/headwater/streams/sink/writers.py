@@ -14,6 +14,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from headwater.errors import InvalidRequest
 from headwater.streams.sink.atomic_writer import commit_batch, stage_task
 from headwater.streams.sink.marker import Writer
 from headwater.streams.sink.options import SinkOptions
@@ -21,16 +22,18 @@ from headwater.streams.sink.presence import leave_sign
 from headwater.streams.sink.records import refuse_unfit
 from headwater.streams.sink.task_writer import write_task
 
-_QUERY_ID: Final = "sql.streaming.queryId"
-_BATCH_ID: Final = "streaming.sql.batchId"
-_ONLY_BATCH: Final = 0
+QUERY_ID: Final = "sql.streaming.queryId"
+BATCH_ID: Final = "streaming.sql.batchId"
+
+Messages = Sequence[WriterCommitMessage | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Written(WriterCommitMessage):
     """What a task tells the driver."""
 
-    query_id: str
+    writer: Writer
+    batch_id: int
     staged: str | None = None
     """The file of an atomic batch with the rows of this task."""
 
@@ -44,35 +47,21 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         context = _task_context()
-        query_id = context.getLocalProperty(_QUERY_ID)
-        batch_id = context.getLocalProperty(_BATCH_ID)
-        assert query_id is not None, "Spark sets it for every task of a stream"
+        batch_id = context.getLocalProperty(BATCH_ID)
         assert batch_id is not None, "Spark sets it for every task of a stream"
-        task = context.partitionId()
-        if self._options.staging is not None:
-            staged = stage_task(iterator, self._options, task, int(batch_id))
-            return Written(query_id, staged)
-        write_task(iterator, self._options, Writer(query_id, task), int(batch_id))
-        return Written(query_id)
+        writer = Writer(_query_id(context), context.partitionId())
+        return _write(iterator, self._options, writer, int(batch_id))
 
-    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+    def commit(self, messages: Messages, batchId: int) -> None:  # noqa: ARG002, N803
         """May be called more than once for a batch."""
-        written = [each for each in messages if isinstance(each, Written)]
-        if not written:
-            return
-        writer = Writer(written[0].query_id)
-        if self._options.staging is None:
-            leave_sign(self._options, writer, batchId)
-        else:
-            files = [each.staged for each in written if each.staged is not None]
-            commit_batch(files, self._options, writer, batchId)
+        _commit(messages, self._options)
 
-    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Nothing to take back: what is not committed is invisible, and staged rows go with the next."""
+    def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
+        """Nothing to take back: what is not committed is invisible, staged rows go with the next batch."""
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """A write is a query of one batch: a task that Spark runs again writes once."""
+    """Inside `foreachBatch`, with its batch id, as a stream; else a query of one batch of its own."""
 
     def __init__(self, options: SinkOptions, schema: StructType) -> None:
         refuse_unfit(schema, options.topic)
@@ -80,12 +69,47 @@ class BatchWriter(DataSourceArrowWriter):
         self._write_id = uuid4().hex
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        writer = Writer(self._write_id, _task_context().partitionId())
-        write_task(iterator, self._options, writer, _ONLY_BATCH)
-        return Written(self._write_id)
+        context = _task_context()
+        task = context.partitionId()
+        if self._options.batch_id is None:
+            return _write(iterator, self._options, Writer(self._write_id, task), batch_id=0)
+        writer = Writer(_query_id(context), task, self._options.topic or "")
+        return _write(iterator, self._options, writer, self._options.batch_id)
+
+    def commit(self, messages: Messages) -> None:
+        if self._options.batch_id is not None:
+            _commit(messages, self._options)
+
+
+def _write(
+    rows: Iterator[pa.RecordBatch], options: SinkOptions, writer: Writer, batch_id: int
+) -> Written:
+    if options.staging is None:
+        write_task(rows, options, writer, batch_id)
+        return Written(writer, batch_id)
+    return Written(writer, batch_id, stage_task(rows, options, writer, batch_id))
+
+
+def _commit(messages: Messages, options: SinkOptions) -> None:
+    written = [each for each in messages if isinstance(each, Written)]
+    if not written:
+        return
+    sink, batch_id = written[0].writer.whole, written[0].batch_id
+    if options.staging is None:
+        leave_sign(options, sink, batch_id)
+    else:
+        files = [each.staged for each in written if each.staged is not None]
+        commit_batch(files, options, sink, batch_id)
 
 
 def _task_context() -> TaskContext:
     context = TaskContext.get()
     assert context is not None, "Spark calls this in a task"
     return context
+
+
+def _query_id(context: TaskContext) -> str:
+    query_id = context.getLocalProperty(QUERY_ID)
+    if query_id is None:
+        raise InvalidRequest("option batchId is for writes inside foreachBatch of a stream")
+    return query_id
