@@ -23,9 +23,7 @@ from headwater.streams.sink.transaction import Transactions
 ROWS: Final = pa.schema([("key", pa.binary()), ("value", pa.binary())])
 
 TASK_POINTS: Final = (
-    "before it takes over",
     "after it took over",
-    "after it read the marker",
     "in the middle of its rows",
     "before it commits",
     "between the marker and the commit",
@@ -110,9 +108,7 @@ def _run(attempt: Attempt) -> None:
 def _arm(point: str, act: signal.Signals) -> None:
     """Let this process meet its end at a point: before or after a call that every attempt makes."""
     where: dict[str, tuple[Any, str, str, int]] = {
-        "before it takes over": (Transactions, "__init__", "before", 1),
         "after it took over": (Transactions, "__init__", "after", 1),
-        "after it read the marker": (task_writer, "read_marker", "after", 1),
         "in the middle of its rows": (Transactions, "write", "after", 2),
         "before it commits": (Transactions, "commit", "before", 1),
         "between the marker and the commit": (Transactions, "_call", "before", 3),
@@ -122,8 +118,6 @@ def _arm(point: str, act: signal.Signals) -> None:
         "before it removes what was staged": (atomic_writer.Staging, "remove_batches", "before", 1),
     }
     owner, name, side, nth = where[point]
-    if owner is task_writer:
-        _wrap(atomic_writer, name, side, nth, act)
     _wrap(owner, name, side, nth, act)
 
 
