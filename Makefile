@@ -8,7 +8,7 @@ SEED ?= 1
 BROKER ?= headwater
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench conformance crash transactions clean
+.PHONY: help demo test check format bench conformance crash transactions streams clean
 
 help: ## list the tasks
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
@@ -40,14 +40,18 @@ bench: $(READY) ## measure beside Apache Kafka, write bench/results and docs/ben
 	$(BIN)/python bench/transactions.py
 
 conformance: $(READY) ## the same scenarios on our broker and on Apache Kafka
-	$(BIN)/python -m pytest tests/conformance tests/clients tests/bulk --broker headwater
-	$(BIN)/python -m pytest tests/conformance tests/clients tests/bulk --broker kafka
+	$(BIN)/python -m pytest tests/conformance tests/clients tests/bulk tests/streams/test_sink_crashes.py --broker headwater
+	$(BIN)/python -m pytest tests/conformance tests/clients tests/bulk tests/streams/test_sink_crashes.py --broker kafka
 
 crash: $(READY) ## a long campaign of power cuts, kills and disk faults (ROUNDS=n, SEED=n)
 	$(BIN)/python tests/crash/campaign.py --rounds $(ROUNDS) --seed $(SEED)
 
 transactions: $(READY) ## a long campaign of transactions under fire (ROUNDS=n, SEED=n, BROKER=headwater|kafka)
 	$(BIN)/python tests/histories/campaign.py --rounds $(ROUNDS) --seed $(SEED) --broker $(BROKER)
+
+streams: $(READY) ## Spark queries whose driver, tasks and broker are killed, on ours and on Apache Kafka (SEED=n)
+	$(BIN)/python tests/streams/campaign.py --broker headwater --seed $(SEED)
+	$(BIN)/python tests/streams/campaign.py --broker kafka --seed $(SEED)
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

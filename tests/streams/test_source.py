@@ -13,6 +13,8 @@ from bulk.reading import delete_topic, produce
 from headwater.testing import Broker
 from streams.schemas import HEADERS, RAW
 
+pytestmark = pytest.mark.timeout(300)  # Spark takes its time on a busy machine
+
 TYPED = {"valueSchema": "id BIGINT, tags ARRAY<STRING>", "metadata": "key, offset"}
 
 
@@ -62,6 +64,8 @@ def test_a_batch_read_has_the_columns_of_sparks_kafka_source(
     frame = reader(spark, orders, subscribe="orders").load()
     assert frame.schema == RAW
     assert frame.count() == 10
+    ending = reader(spark, orders, subscribe="orders", endingOffsets='{"orders":{"0":1,"1":0}}')
+    assert [row.offset for row in ending.load().collect()] == [0]
     with_headers = reader(spark, orders, subscribe="orders", includeHeaders="true").load()
     assert with_headers.schema == StructType([*RAW]).add("headers", HEADERS)
     row = with_headers.where("partition = 1 AND offset = 3").first()

@@ -54,9 +54,13 @@ _PASSING: Final = frozenset(
         ErrorCode.FENCED_LEADER_EPOCH,
         ErrorCode.UNKNOWN_LEADER_EPOCH,
         ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
-"""A new leader, a restart: gone after new metadata and another try."""
+"""A new leader, a restart, a commit under way: gone after new metadata and another try."""
 _NAMES: Final = {each.value: each.name for each in ErrorCode}
 
 

@@ -118,7 +118,7 @@ class Cluster:
             raise NotFound(
                 f"partition {partition} does not exist", hint="see: headwater topic describe"
             )
-        return self._connection(self._leaders[partition])
+        return self.connection(self._leaders[partition])
 
     def patiently(self, attempt: Callable[[], T]) -> T:
         """Try again, with new connections and metadata, while brokers restart or leaders change."""
@@ -142,7 +142,7 @@ class Cluster:
             topics=None if names is None else [MetadataRequestTopic(name=each) for each in names],
             allow_auto_topic_creation=False,
         )
-        answer = self._any_broker().call(request, METADATA_VERSION, MetadataResponse)
+        answer = self.any_broker().call(request, METADATA_VERSION, MetadataResponse)
         nodes = {each.node_id: (each.host, each.port) for each in answer.brokers}
         found = {}
         for topic in answer.topics:
@@ -180,23 +180,25 @@ class Cluster:
         return found
 
     def _data_directory(self) -> str | None:
-        answer = self._any_broker().call(
+        answer = self.any_broker().call(
             DescribeLogDirsRequest(topics=()), DESCRIBE_LOG_DIRS_VERSION, DescribeLogDirsResponse
         )
         directories = [each.log_dir for each in answer.results if not each.error_code]
         return directories[0] if len(directories) == 1 else None
 
-    def _any_broker(self) -> Connection:
+    def any_broker(self) -> Connection:
+        """Return a connection to the first broker of the address that answers."""
         failure: Unavailable | None = None
         for endpoint in self._endpoints:
             try:
-                return self._connection(endpoint)
+                return self.connection(endpoint)
             except Unavailable as error:
                 failure = error
         assert failure is not None, "an address has at least one endpoint"
         raise failure
 
-    def _connection(self, endpoint: tuple[str, int]) -> Connection:
+    def connection(self, endpoint: tuple[str, int]) -> Connection:
+        """Return the connection to one broker, made now if there is none."""
         if endpoint not in self._connections:
             self._connections[endpoint] = Connection(*endpoint, self._security, self._timeout_s)
         return self._connections[endpoint]

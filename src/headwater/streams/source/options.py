@@ -95,8 +95,8 @@ class SourceOptions:
     with_headers: bool
 
     @classmethod
-    def of(cls, given: Mapping[str, str], *, is_stream: bool) -> "SourceOptions":
-        """Raises `InvalidRequest` for what cannot be meant."""
+    def of(cls, given: Mapping[str, str], *, is_stream: bool | None) -> "SourceOptions":
+        """Raises `InvalidRequest` for what cannot be meant; None: it is not known yet which it will be."""
         options = Options(given, KNOWN)
         kafka = options.kafka()
         isolation = kafka.pop("isolation.level", None) or options.choice("isolation", _ISOLATIONS)
@@ -168,11 +168,11 @@ def _assigned(written: Any) -> tuple[TopicPartition, ...]:
         ) from error
 
 
-def _starting(options: Options, *, is_stream: bool) -> Bound:
+def _starting(options: Options, *, is_stream: bool | None) -> Bound:
     bound = _bound(options, "starting", Everywhere(LATEST if is_stream else EARLIEST))
     offsets = bound.offsets.values() if isinstance(bound, AtOffsets) else ()
     is_latest = bound == Everywhere(LATEST) or LATEST in offsets
-    if is_latest and not is_stream:
+    if is_latest and is_stream is False:
         raise InvalidRequest("a batch read cannot start at the latest offset: nothing is there yet")
     return bound
 

@@ -1,0 +1,68 @@
+"""A whole batch in one transaction: tasks stage their rows, the driver writes them.
+
+What was committed first counts: a batch that runs again finds the marker and is dropped, even if its rows
+are others now. So nothing is asked of the query, and readers see a batch whole or not at all.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+import pyarrow as pa
+
+from headwater.streams.sink.fingerprint import Fingerprint
+from headwater.streams.sink.marker import Marker, Write, Writer, decide, read_marker
+from headwater.streams.sink.options import SinkOptions
+from headwater.streams.sink.presence import ensure_topic, refuse_stranger
+from headwater.streams.sink.records import records_of
+from headwater.streams.sink.staging import Staging
+from headwater.streams.sink.transaction import Transactions
+
+
+def stage_task(
+    rows: Iterable[pa.RecordBatch], options: SinkOptions, writer: Writer, batch_id: int
+) -> str | None:
+    """Stage the rows of one task; returns the name of the file, None if there are no rows."""
+    batches = (records_of(each, options.topic) for each in rows if each.num_rows)
+    first = next(batches, None)
+    if first is None:
+        return None
+    return _staging(options, writer).write(batch_id, writer.task or 0, chain([first], batches))
+
+
+def commit_batch(files: Sequence[str], options: SinkOptions, writer: Writer, batch_id: int) -> None:
+    """Write what was staged, unless the batch is written already."""
+    staging = _staging(options, writer)
+    if files or options.topic is not None:
+        with (
+            Transactions(options.log, writer) as transactions,
+            options.log.cluster() as cluster,
+        ):
+            marker = read_marker(cluster, writer)
+            if marker is None:
+                refuse_stranger(cluster, options, writer, batch_id)
+            if isinstance(decide(marker, batch_id, writer), Write):
+                written, topic = _write(files, staging, transactions)
+                if topic is None:
+                    topic = str(options.topic)
+                    ensure_topic(cluster, options, topic)
+                transactions.commit(Marker(batch_id + 1, written), topic)
+    staging.remove_batches(batch_id)
+
+
+def _write(
+    files: Sequence[str], staging: Staging, transactions: Transactions
+) -> tuple[Fingerprint, str | None]:
+    """Returns what was written, and one of the topics that it went to."""
+    written = Fingerprint()
+    topic: str | None = None
+    for name in files:
+        for records in staging.read(name):
+            transactions.write(records)
+            written = written.with_records(records)
+            topic = topic or records["topic"][0].as_py()
+    return written, topic
+
+
+def _staging(options: SinkOptions, writer: Writer) -> Staging:
+    assert options.staging is not None, "only an atomic sink stages"
+    return Staging(f"{options.staging}/{writer.sink}" if writer.sink else options.staging)

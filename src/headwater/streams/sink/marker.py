@@ -1,0 +1,126 @@
+"""How far a query has written: an offset in Kafka, committed in the transaction of the rows themselves.
+
+A writer's group has one committed offset: the next batch to write. Its metadata tells what was written
+last, so that a replay can be compared, and how far into a batch a long task came (a part). The group has
+the id of the checkpoint's query in its name: a new checkpoint starts anew, whatever its query is called.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Final
+
+from headwater.bulk.cluster import Cluster
+from headwater.bulk.group_offsets import committed_offsets
+from headwater.errors import Conflict
+from headwater.streams.sink.fingerprint import Fingerprint
+
+GROUP_PREFIX: Final = "headwater-sink"
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes: a query, maybe one sink of several, and one task unless a batch is one transaction."""
+
+    query_id: str
+    task: int | None = None
+    sink: str = ""
+
+    @property
+    def name(self) -> str:
+        """Names the transactions and the group of the marker; no topic has a `:` or `/` in its name."""
+        sink = f":{self.sink}" if self.sink else ""
+        task = "" if self.task is None else f"/{self.task}"
+        return f"{GROUP_PREFIX}-{self.query_id}{sink}{task}"
+
+    @property
+    def whole(self) -> "Writer":
+        """All tasks of the same sink, as one."""
+        return replace(self, task=None)
+
+    def __str__(self) -> str:
+        return "the sink" if self.task is None else f"task {self.task}"
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Every batch below `next_batch` is written, and of that one itself the `part`, if there is one."""
+
+    next_batch: int
+    written: Fingerprint
+    is_part: bool = False
+
+    def metadata(self) -> str:
+        fields = {
+            "rows": self.written.rows,
+            "total": self.written.total,
+            "order": self.written.order,
+            "part": self.is_part,
+        }
+        return json.dumps(fields, separators=(",", ":"))
+
+    @classmethod
+    def of(cls, offset: int, metadata: str) -> "Marker":
+        # confluent-kafka counts the end of its C string in.
+        fields = json.loads(metadata.rstrip("\0"))
+        written = Fingerprint(fields["rows"], fields["total"], tuple(fields["order"]))
+        return cls(offset, written, fields["part"])
+
+
+def read_marker(cluster: Cluster, writer: Writer) -> Marker | None:
+    """Return what the writer has committed last; None if it never did."""
+    found = committed_offsets(cluster, writer.name).values()
+    return max((Marker.of(*each) for each in found), key=lambda each: each.next_batch, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The batch is written already: only compare."""
+
+    written: Fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Write what comes after the rows that were written before, if any."""
+
+    after: Fingerprint
+
+
+def decide(marker: Marker | None, batch_id: int, writer: Writer) -> Done | Write:
+    """What a writer has to do in a batch; raises `Conflict` if the past does not fit."""
+    if marker is None or marker.next_batch < batch_id:
+        return Write(Fingerprint())
+    if marker.next_batch == batch_id:
+        return Write(marker.written if marker.is_part else Fingerprint())
+    if marker.next_batch == batch_id + 1:
+        return Done(marker.written)
+    raise Conflict(
+        f"batch {batch_id} comes again, but {writer} has written {marker.next_batch} batches: "
+        "the checkpoint is older than what was written",
+        hint="go on from the newest checkpoint, or with a new one",
+    )
+
+
+def refuse_other_rows(
+    written: Fingerprint, now: Fingerprint, batch_id: int, writer: Writer
+) -> None:
+    """A replay must bring the rows that were written: else some would be doubled, others lost."""
+    if not now.has_rows_of(written):
+        raise _other_rows(written, now, batch_id, writer)
+
+
+def refuse_other_order(
+    written: Fingerprint, now: Fingerprint, batch_id: int, writer: Writer
+) -> None:
+    """A part that was written is skipped by counting rows: they must come in the same order."""
+    if now != written:
+        raise _other_rows(written, now, batch_id, writer)
+
+
+def _other_rows(written: Fingerprint, now: Fingerprint, batch_id: int, writer: Writer) -> Conflict:
+    return Conflict(
+        f"batch {batch_id} comes again with other rows than {writer} has written before "
+        f"({written.rows} then, {now.rows} now, or other contents)",
+        hint="a query that is not the same each time (rand, uuid, another number of tasks) "
+        "needs atomic=true",
+    )

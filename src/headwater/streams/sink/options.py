@@ -1,0 +1,77 @@
+"""Where rows are to be written, and how: the options of the sink, checked before anything is connected."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from headwater.errors import InvalidRequest
+from headwater.streams.log_access import LogAccess
+from headwater.streams.options import Options
+
+KNOWN: Final = (
+    "topic",
+    "atomic",
+    "onMissingMarker",
+    "batchId",
+    "stagingDirectory",
+    # Spark hands these on; the checkpoint's folder is also where an atomic sink stages by default.
+    "checkpointLocation",
+    "queryName",
+    # Of Spark's Kafka sink: here a column of headers is enough.
+    "includeHeaders",
+)
+OWN: Final = ("transactional.id", "enable.idempotence", "acks")
+STAGING: Final = "headwater-staging"
+
+
+@dataclass(frozen=True, slots=True)
+class SinkOptions:
+    log: LogAccess
+    topic: str | None
+    """Where rows go that name no topic themselves."""
+    staging: str | None
+    """A folder for what an atomic batch will write; None if each task writes for itself."""
+    batch_id: int | None
+    """Of a write inside `foreachBatch`: the batch of the stream that it is part of."""
+    writes_without_marker: bool
+    """Whether a batch that is not the first is written although nothing is known of those before."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, str], *, is_stream: bool) -> "SinkOptions":
+        options = Options(given, KNOWN)
+        kafka = options.kafka()
+        for name in OWN:
+            if name in kafka:
+                raise InvalidRequest(f"option kafka.{name} is not yours to set: the sink needs it")
+        batch_id = options.text("batchId")
+        if batch_id is not None and (is_stream or not batch_id.isdecimal()):
+            raise InvalidRequest(
+                f"option batchId cannot be {batch_id!r} here",
+                hint="it is for writes inside foreachBatch, and is the batch id given there",
+            )
+        is_atomic = options.flag("atomic", default=False)
+        if is_atomic and not is_stream and batch_id is None:
+            raise InvalidRequest(
+                "option atomic is for streams",
+                hint="a batch write is visible task by task; write it in one with coalesce(1)",
+            )
+        return cls(
+            log=LogAccess.of(kafka),
+            topic=options.text("topic"),
+            staging=_staging(options) if is_atomic else None,
+            batch_id=None if batch_id is None else int(batch_id),
+            writes_without_marker=options.choice("onMissingMarker", ("fail", "write")) == "write",
+        )
+
+
+def _staging(options: Options) -> str:
+    given = options.text("stagingDirectory")
+    if given is not None:
+        return given
+    checkpoint = options.text("checkpointLocation")
+    if checkpoint is None:
+        raise InvalidRequest(
+            "an atomic sink needs a folder to stage its rows in",
+            hint="set checkpointLocation on this query, or the option stagingDirectory",
+        )
+    return f"{checkpoint.rstrip('/')}/{STAGING}"

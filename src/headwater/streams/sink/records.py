@@ -1,0 +1,74 @@
+"""Rows as records: the columns of Spark's Kafka sink, checked once and brought into one form.
+
+`value` (text or bytes; null is a tombstone); also `key`, `topic`, `partition`, `headers`, `timestamp`.
+"""
+
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from headwater.bulk.columns import HEADERS, TIMESTAMP
+from headwater.errors import InvalidRequest
+
+COLUMNS: Final = pa.schema(
+    [
+        ("value", pa.binary()),
+        ("key", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("headers", HEADERS),
+        ("timestamp", TIMESTAMP),
+    ]
+)
+_HINT: Final = f"the sink takes the columns {', '.join(COLUMNS.names)}"
+
+
+def refuse_unfit(schema: StructType, topic: str | None) -> None:
+    """Raise `InvalidRequest` for rows that cannot become records."""
+    arrow = to_arrow_schema(schema, timezone="UTC")
+    unknown = [each for each in arrow.names if each not in COLUMNS.names]
+    if unknown:
+        hint = f"{_HINT}: make one of the others with to_json(struct(...)).alias('value')"
+        raise InvalidRequest(f"the sink has no use for column {unknown[0]!r}", hint=hint)
+    if "value" not in arrow.names:
+        raise InvalidRequest("the rows have no column 'value'", hint=_HINT)
+    if topic is None and "topic" not in arrow.names:
+        raise InvalidRequest(
+            "there is no topic to write to", hint="set the option topic, or add a column topic"
+        )
+    for each in arrow:
+        if not _fits(each.type, COLUMNS.field(each.name).type):
+            wanted = COLUMNS.field(each.name).type
+            raise InvalidRequest(f"column {each.name!r} is {each.type}, not {wanted}", hint=_HINT)
+
+
+def records_of(rows: pa.RecordBatch, topic: str | None) -> pa.RecordBatch:
+    """Bring rows into the form of `COLUMNS`; raises `InvalidRequest` for a row without a topic."""
+    arrays = []
+    for field in COLUMNS:
+        at = rows.schema.get_field_index(field.name)
+        arrays.append(
+            pa.nulls(rows.num_rows, field.type) if at < 0 else rows.column(at).cast(field.type)
+        )
+    records = pa.RecordBatch.from_arrays(arrays, schema=COLUMNS)
+    topics = records["topic"]
+    if topics.null_count:
+        if topic is None:
+            raise InvalidRequest("a row has no topic", hint="set the option topic for such rows")
+        named = topics.fill_null(topic)
+        records = records.set_column(COLUMNS.get_field_index("topic"), "topic", named)
+    return records
+
+
+def _fits(given: Any, wanted: pa.DataType) -> bool:
+    if pa.types.is_binary(wanted):
+        return bool(pa.types.is_binary(given) or pa.types.is_string(given))
+    if pa.types.is_list(wanted):
+        return bool(
+            pa.types.is_list(given)
+            and pa.types.is_struct(given.value_type)
+            and [each.name for each in given.value_type] == ["key", "value"]
+        )
+    return bool(given == wanted)

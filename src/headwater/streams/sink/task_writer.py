@@ -1,0 +1,98 @@
+"""One task writes its rows: once, however often it runs.
+
+The rows and the marker that tells of them are one transaction. A task that runs again reads the marker
+first: what is written is compared and skipped. A task that takes long commits in parts, so that no
+transaction outlives its timeout; the marker then tells how far it came. Readers see a batch task by task.
+"""
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Final
+
+import pyarrow as pa
+
+from headwater.streams.sink.fingerprint import Fingerprint
+from headwater.streams.sink.marker import (
+    Done,
+    Marker,
+    Writer,
+    decide,
+    read_marker,
+    refuse_other_order,
+    refuse_other_rows,
+)
+from headwater.streams.sink.options import SinkOptions
+from headwater.streams.sink.presence import refuse_stranger
+from headwater.streams.sink.records import records_of
+from headwater.streams.sink.transaction import Transactions
+
+LONGEST_PART_S: Final = 60.0
+
+
+def write_task(
+    rows: Iterable[pa.RecordBatch], options: SinkOptions, writer: Writer, batch_id: int
+) -> int:
+    """Write the rows of one task of one batch, unless they are written; returns how many there are."""
+    batches = (records_of(each, options.topic) for each in rows if each.num_rows)
+    first = next(batches, None)
+    if first is None:
+        return 0
+    with (
+        Transactions(options.log, writer) as transactions,
+        options.log.cluster() as cluster,
+    ):
+        marker = read_marker(cluster, writer)
+        if marker is None:
+            refuse_stranger(cluster, options, writer, batch_id)
+        decision = decide(marker, batch_id, writer)
+        task = _Task(transactions, writer, batch_id, topic=first["topic"][0].as_py())
+        all_batches = chain([first], batches)
+        if isinstance(decision, Done):
+            return task.compare(all_batches, decision.written)
+        return task.write(all_batches, decision.after)
+
+
+class _Task:
+    def __init__(
+        self, transactions: Transactions, writer: Writer, batch_id: int, topic: str
+    ) -> None:
+        self._transactions = transactions
+        self._writer = writer
+        self._batch_id = batch_id
+        self._topic = topic
+        self._longest_s = min(LONGEST_PART_S, transactions.timeout_s / 3)
+
+    def compare(self, batches: Iterable[pa.RecordBatch], written: Fingerprint) -> int:
+        """All is written: make sure that it is the same."""
+        seen = Fingerprint()
+        for records in batches:
+            seen = seen.with_records(records)
+        refuse_other_rows(written, seen, self._batch_id, self._writer)
+        return seen.rows
+
+    def write(self, batches: Iterable[pa.RecordBatch], after: Fingerprint) -> int:
+        """Write what comes after the rows that an earlier attempt has committed."""
+        seen = Fingerprint()
+        for records in batches:
+            skipped = records.slice(0, max(0, after.rows - seen.rows))
+            if skipped.num_rows:
+                seen = self._skip(skipped, seen, after)
+            rest = records.slice(skipped.num_rows)
+            if rest.num_rows:
+                self._transactions.write(rest)
+                seen = seen.with_records(rest)
+                if self._transactions.age_s > self._longest_s:
+                    self._commit(Marker(self._batch_id, seen, is_part=True))
+        if seen.rows < after.rows:
+            refuse_other_order(after, seen, self._batch_id, self._writer)
+        self._commit(Marker(self._batch_id + 1, seen))
+        return seen.rows
+
+    def _skip(self, skipped: pa.RecordBatch, seen: Fingerprint, after: Fingerprint) -> Fingerprint:
+        seen = seen.with_records(skipped)
+        if seen.rows == after.rows:
+            refuse_other_order(after, seen, self._batch_id, self._writer)
+        return seen
+
+    def _commit(self, marker: Marker) -> None:
+        self._transactions.commit(marker, self._topic)
