@@ -1,0 +1,1 @@
+"""Streams on Spark: source, sink, pipelines; pyspark is imported only by what runs."""
