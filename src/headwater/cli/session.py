@@ -11,6 +11,7 @@ from headwater.cli.output import Output
 from headwater.errors import InvalidRequest
 
 if TYPE_CHECKING:
+    from headwater.cli.profile import Profile
     from headwater.client import Client
 
 
@@ -36,10 +37,13 @@ class Session:
         """The broker of `--bootstrap`, else of `--profile`, else of this folder."""
         if self.bootstrap is not None or self.profile is None:
             return headwater.connect(self.bootstrap)
+        profile = self.chosen_profile()
+        return headwater.connect(profile.kafka, options=profile.options)
+
+    def chosen_profile(self) -> "Profile":
         from headwater.cli.profile import find_profile  # noqa: PLC0415  reads TOML only when asked
 
-        profile = find_profile(self.profile)
-        return headwater.connect(profile.kafka, options=profile.options)
+        return find_profile(self.profile or "local")
 
     def ask(self, question: str) -> None:
         """Go on only with consent: `--yes`, or a person at the terminal who says so."""
