@@ -79,13 +79,11 @@ class Wishes:
 
     def _read(self) -> None:
         with self._client.consumer(STATUS_TOPIC, on_bad="skip") as records:
-            for batch in records.batches(max_wait_s=_LOOK_S):
-                for record in batch:
+            while not self._is_over.is_set():
+                for record in records.poll(max_wait_s=_LOOK_S):
                     key = _text(record.key)
                     if key.startswith(_WISH):
                         self._note(key.removeprefix(_WISH), record.value)
-                if self._is_over.is_set():
-                    return
 
     def _note(self, name: str, value: object) -> None:
         if isinstance(value, dict) and value.get("paused"):
