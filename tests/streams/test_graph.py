@@ -190,3 +190,32 @@ def test_a_file_that_cannot_be_used_is_named_with_its_line(
     file.write_text(content)
     with pytest.raises((InvalidRequest, NotFound), match=words):
         find_pipelines(file)
+
+
+def test_a_file_for_sparks_own_pipelines_is_read_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "sales.py").write_text(
+        "from pyspark import pipelines as dp\n"
+        "@dp.table\n"
+        "def orders():\n"
+        "    return spark.readStream.table('raw')\n"
+        "@dp.materialized_view(table_properties={'headwater.key': 'day, shop'}, comment='sales')\n"
+        "def daily():\n"
+        "    return spark.read.table('orders')\n"
+        "@dp.temporary_view\n"
+        "def raw():\n"
+        "    return spark.readStream.format('rate').load()\n"
+        "dp.create_streaming_table('everything')\n"
+        "@dp.append_flow(target='everything')\n"
+        "def first():\n"
+        "    return spark.readStream.table('raw')\n"
+    )
+    (pipeline,) = find_pipelines(tmp_path)
+    graph = pipeline.graph()
+    daily = graph.datasets["daily"]
+    assert isinstance(daily, MaterializedView)
+    assert (daily.topic, daily.key, daily.comment) == ("sales.daily", ("day", "shop"), "sales")
+    assert {each.name: each.target for each in graph.queries} == {
+        "orders": "orders",
+        "daily": "daily",
+        "first": "everything",
+    }

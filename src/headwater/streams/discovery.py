@@ -1,6 +1,7 @@
 """Find the pipelines in a user's files: every `Pipeline` at the top of a module."""
 
 import importlib.util
+import re
 import sys
 import traceback
 from pathlib import Path
@@ -11,6 +12,9 @@ from headwater.errors import InvalidRequest, NotFound
 from headwater.streams.pipeline import Pipeline
 
 DEFAULT_FOLDER: Final = "pipelines"
+_SPARK_PIPELINES: Final = re.compile(
+    r"^\s*(from pyspark import .*\bpipelines\b|(from|import) pyspark\.pipelines\b)", re.MULTILINE
+)
 
 
 def find_pipelines(path: Path | None = None) -> list[Pipeline]:
@@ -18,7 +22,7 @@ def find_pipelines(path: Path | None = None) -> list[Pipeline]:
     files = _files(path)
     found: dict[str, Pipeline] = {}
     for file in files:
-        for pipeline in _pipelines_in(_load(file)):
+        for pipeline in _pipelines_of(file):
             other = found.setdefault(pipeline.name, pipeline)
             if other is not pipeline:
                 raise InvalidRequest(
@@ -53,6 +57,8 @@ def _load(file: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # Spark's own runner gives every module its session by this name.
+    vars(module)["spark"] = _LateSession()
     sys.modules[spec.name] = module
     folder = str(file.resolve().parent)
     if folder not in sys.path:
@@ -66,6 +72,15 @@ def _load(file: Path) -> ModuleType:
     return module
 
 
+class _LateSession:
+    """The Spark session of the moment a body runs; a file is read before there is one."""
+
+    def __getattr__(self, name: str) -> object:
+        from pyspark.sql import SparkSession  # noqa: PLC0415
+
+        return getattr(SparkSession.active(), name)
+
+
 def _where(error: Exception, file: Path) -> str:
     """The line of the user's file where it went wrong."""
     lines = [
@@ -77,10 +92,20 @@ def _where(error: Exception, file: Path) -> str:
     return f"{file}:{line}" if line else str(file)
 
 
+def _pipelines_of(file: Path) -> list[Pipeline]:
+    if not _SPARK_PIPELINES.search(file.read_text(errors="replace")):
+        return _pipelines_in(_load(file))
+    from headwater.streams.declarative import collecting  # noqa: PLC0415  imports pyspark
+
+    named_after_file = Pipeline(file.stem)
+    with collecting(named_after_file):
+        found = _pipelines_in(_load(file))
+    return [*found, named_after_file]
+
+
 def _pipelines_in(module: ModuleType) -> list[Pipeline]:
-    return list(
-        {id(each): each for each in vars(module).values() if isinstance(each, Pipeline)}.values()
-    )
+    found = {id(each): each for each in vars(module).values() if isinstance(each, Pipeline)}
+    return list(found.values())
 
 
 def _listed(files: list[Path]) -> str:

@@ -57,6 +57,13 @@ class Pipeline:
     def __repr__(self) -> str:
         return f"Pipeline({self.name!r})"
 
+    def add(self, dataset: Dataset) -> None:
+        """Declare a dataset that is already described; the decorators are the common way."""
+        self._datasets.append(dataset)
+
+    def add_flow(self, flow: Flow) -> None:
+        self._flows.append(flow)
+
     def graph(self) -> Graph:
         """The datasets and flows, checked; raises `InvalidRequest` with the file and line to mend."""
         return Graph.of(self.name, self._datasets, self._flows)
@@ -91,7 +98,7 @@ class Pipeline:
             watermark=watermark or ("0 seconds" if event_time else None),
             options=dict(options or {}),
         )
-        self._datasets.append(dataset)
+        self.add(dataset)
         return dataset
 
     def changelog(
@@ -116,7 +123,7 @@ class Pipeline:
             schema=schema,
             options=dict(options or {}),
         )
-        self._datasets.append(dataset)
+        self.add(dataset)
         return dataset
 
     @overload
@@ -141,8 +148,9 @@ class Pipeline:
         """Append every result row to a topic, once; `key` columns become the record's key."""
 
         def declare(body: B, /) -> B:
-            key = _columns(options.pop("key", ())) or _columns(options.pop("partition_cols", ()))
-            self._output(Table, body, key=key, **options)
+            rest = dict(options)
+            key, spread = (_columns(rest.pop(each, ())) for each in ("key", "partition_cols"))
+            self._output(Table, body, key=key or spread, **rest)
             return body
 
         return declare if function is None else declare(function)
@@ -197,7 +205,7 @@ class Pipeline:
         def declare(body: B, /) -> B:
             location = of_function(body)
             dataset = View(_dataset_name(name or _name_of(body), location), location, comment)
-            self._datasets.append(dataset)
+            self.add(dataset)
             self._flow(dataset.name, dataset.name, body, None)
             return body
 
@@ -229,14 +237,14 @@ class Pipeline:
         location = of_caller()
         dataset = Table(
             name=_dataset_name(name, location),
-            topic=self._topic_of(name, 1),
+            topic=self.topic_of(name, 1),
             location=location,
             key=_columns(key),
             comment=comment,
             schema=schema,
             expectations=_expectations(expect, location),
         )
-        self._datasets.append(dataset)
+        self.add(dataset)
         return dataset
 
     def _output(  # noqa: PLR0913
@@ -257,10 +265,10 @@ class Pipeline:
     ) -> None:
         location = of_function(body)
         dataset_name = _dataset_name(name or _name_of(body), location)
-        self._datasets.append(
+        self.add(
             kind(
                 name=dataset_name,
-                topic=topic or self._topic_of(dataset_name, version),
+                topic=topic or self.topic_of(dataset_name, version),
                 location=location,
                 key=key,
                 comment=comment or inspect.getdoc(body) or "",
@@ -281,11 +289,9 @@ class Pipeline:
             for parameter in inspect.signature(body).parameters.values()
             if parameter.default is inspect.Parameter.empty and parameter.name != SPARK
         )
-        self._flows.append(
-            Flow(name, target, body, inputs, of_function(body), dict(spark_conf or {}))
-        )
+        self.add_flow(Flow(name, target, body, inputs, of_function(body), dict(spark_conf or {})))
 
-    def _topic_of(self, dataset: str, version: int) -> str:
+    def topic_of(self, dataset: str, version: int) -> str:
         """A new version is written beside the old one, under a name of its own."""
         return f"{self.name}.{dataset}" + (f".v{version}" if version > 1 else "")
 

@@ -1,5 +1,6 @@
 """Datasets as DataFrames: what the body of a flow is called with."""
 
+import inspect
 from collections.abc import Mapping
 from typing import Final
 
@@ -61,7 +62,7 @@ class Inputs:
 
     def _call(self, flow: Flow) -> DataFrame:
         arguments: dict[str, object] = {name: self.frame(name) for name in flow.inputs}
-        if SPARK in flow.body.__code__.co_varnames[: flow.body.__code__.co_argcount]:
+        if SPARK in inspect.signature(flow.body).parameters:
             arguments[SPARK] = self._spark
         found = flow.body(**arguments)
         if not isinstance(found, DataFrame):
