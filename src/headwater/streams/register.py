@@ -11,12 +11,12 @@ class HeadwaterSource(DataSource):
         return "headwater"
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002
-        from headwater.streams.sinks import batch_sink  # noqa: PLC0415
+        from headwater.streams.sink import batch_sink  # noqa: PLC0415
 
         return batch_sink(self.options, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: N802, ARG002
-        from headwater.streams.sinks import stream_sink  # noqa: PLC0415
+        from headwater.streams.sink import stream_sink  # noqa: PLC0415
 
         return stream_sink(self.options, schema)
 

@@ -18,9 +18,9 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 
 from headwater.crash_points import reached
 from headwater.errors import InvalidRequest
-from headwater.streams.sink import BATCH_ID, QUERY_ID
-from headwater.streams.sink_options import SinkOptions
-from headwater.streams.transactions import Transaction, transactional
+from headwater.streams.sink.each_task import BATCH_ID, QUERY_ID
+from headwater.streams.sink.options import SinkOptions
+from headwater.streams.sink.transactions import Transaction, transactional
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

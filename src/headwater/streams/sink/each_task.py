@@ -18,8 +18,8 @@ from pyspark.sql.datasource import (
 )
 
 from headwater.crash_points import reached
-from headwater.streams.sink_options import SinkOptions
-from headwater.streams.transactions import Transaction, transactional
+from headwater.streams.sink.options import SinkOptions
+from headwater.streams.sink.transactions import Transaction, transactional
 
 if TYPE_CHECKING:
     import pyarrow as pa

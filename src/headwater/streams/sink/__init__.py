@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter
 from pyspark.sql.types import StructType
 
-from headwater.streams.atomic_sink import AtomicStreamSink
-from headwater.streams.markers import create_markers_topic
-from headwater.streams.sink import BatchSink, StreamSink
-from headwater.streams.sink_options import SinkOptions
+from headwater.streams.sink.atomic import AtomicStreamSink
+from headwater.streams.sink.each_task import BatchSink, StreamSink
+from headwater.streams.sink.markers import create_markers_topic
+from headwater.streams.sink.options import SinkOptions
 
 
 def stream_sink(options: Mapping[str, str], schema: StructType) -> DataSourceStreamArrowWriter:

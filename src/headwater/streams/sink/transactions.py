@@ -12,9 +12,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from headwater.client.kafka_errors import error_of, translate
 from headwater.errors import Fenced
-from headwater.streams.markers import MARKERS_TOPIC
-from headwater.streams.rows_out import Message, Outgoing, outgoing
-from headwater.streams.sink_options import SinkOptions
+from headwater.streams.sink.markers import MARKERS_TOPIC
+from headwater.streams.sink.options import SinkOptions
+from headwater.streams.sink.rows import Message, Outgoing, outgoing
 
 if TYPE_CHECKING:
     import pyarrow as pa
