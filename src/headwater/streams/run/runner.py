@@ -19,6 +19,7 @@ from headwater.streams.run.plan import Planned, plan
 from headwater.streams.run.status import Status
 from headwater.streams.run.supervision import Supervised
 from headwater.streams.run.surroundings import Surroundings
+from headwater.streams.sink import each_batch
 
 LOOK_S: Final = 0.2
 PUBLISH_S: Final = 2.0
@@ -116,15 +117,20 @@ class Runner:
         output = planned.output
         for name, value in planned.flow.spark_conf.items():
             self._spark.conf.set(name, value)
-        return (
-            planned.records.writeStream.format("headwater")
-            .queryName(planned.name)
+        options = {
+            **self._where.options(),
+            "topic": output.topic,
+            "atomic": str(output.atomic).lower(),
+            "checkpointLocation": str(planned.checkpoint.spark),
+        }
+        writer = (
+            planned.records.writeStream.queryName(planned.name)
             .outputMode(planned.output_mode)
-            .options(**self._where.options())
-            .option("topic", output.topic)
-            .option("atomic", str(output.atomic).lower())
             .option("checkpointLocation", str(planned.checkpoint.spark))
         )
+        if planned.output_mode == "append":
+            return writer.format("headwater").options(**options)
+        return writer.foreachBatch(each_batch(options))
 
 
 def _waves(planned: list[Planned]) -> list[list[Planned]]:

@@ -6,7 +6,7 @@ checkpoint's query id, so a new checkpoint starts from nothing. Needs only what 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -18,7 +18,7 @@ from pyspark.sql.datasource import (
 )
 
 from headwater.crash_points import reached
-from headwater.streams.sink.options import SinkOptions
+from headwater.streams.sink.options import SinkOptions, StreamBatch
 from headwater.streams.sink.transactions import Transaction, transactional
 
 if TYPE_CHECKING:
@@ -42,12 +42,7 @@ class StreamSink(DataSourceStreamArrowWriter):
         self._options = options
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> Written:
-        context = TaskContext.get()
-        assert context is not None
-        query_id = context.getLocalProperty(QUERY_ID)
-        batch_id = int(context.getLocalProperty(BATCH_ID) or 0)
-        task = f"{query_id}-{context.partitionId()}"
-        return write_once(self._options, task, batch_id, iterator)
+        return write_once(self._options, batch_of_task(), iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Every task has committed its own rows."""
@@ -57,28 +52,37 @@ class StreamSink(DataSourceStreamArrowWriter):
 
 
 class BatchSink(DataSourceArrowWriter):
-    """`df.write`: the same for a job that runs once."""
+    """`df.write`: the same for a job that runs once, or for a batch of a stream that is named."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
-        self._job = str(uuid4())
+        self._batch = options.batch or StreamBatch(str(uuid4()), 0)
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> Written:
-        context = TaskContext.get()
-        assert context is not None
-        task = f"{self._job}-{context.partitionId()}"
-        return write_once(self._options, task, 0, iterator)
+        return write_once(self._options, self._batch, iterator)
+
+
+def batch_of_task() -> StreamBatch:
+    """The batch that this task belongs to, as the micro-batch engine says."""
+    context = TaskContext.get()
+    assert context is not None
+    query_id, batch_id = (context.getLocalProperty(each) for each in (QUERY_ID, BATCH_ID))
+    assert query_id is not None
+    return StreamBatch(query_id, int(batch_id or 0))
 
 
 def write_once(
-    options: SinkOptions, task: str, batch_id: int, batches: "Iterator[pa.RecordBatch]"
+    options: SinkOptions, batch: StreamBatch, batches: "Iterator[pa.RecordBatch]"
 ) -> Written:
     """Write the rows, unless this task of this batch has been written before."""
+    context = TaskContext.get()
+    assert context is not None
     first = next((each for each in batches if each.num_rows), None)
     if first is None:
         return Written(0, is_repeated=False)
-    producer = transactional(options, task)
-    if producer.next_batch > batch_id:
+    task = f"{batch.query_id}-{context.partitionId()}"
+    producer = transactional(replace(options, batch=None), task)
+    if producer.next_batch > batch.batch_id:
         return Written(0, is_repeated=True)
     with Transaction(producer) as transaction:
         rows = transaction.send(first)
@@ -86,6 +90,6 @@ def write_once(
         for each in batches:
             rows += transaction.send(each)
         reached("sink: before commit")
-        transaction.commit(next_batch=batch_id + 1)
+        transaction.commit(next_batch=batch.batch_id + 1)
     reached("sink: after commit")
     return Written(rows, is_repeated=False)

@@ -24,6 +24,14 @@ _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 @dataclass(frozen=True, slots=True)
+class StreamBatch:
+    """Which batch of which query is written, where Spark itself does not say: in `foreachBatch`."""
+
+    query_id: str
+    batch_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class SinkOptions:
     topic: str | None
     kafka_options: tuple[tuple[str, str], ...]
@@ -33,6 +41,7 @@ class SinkOptions:
     """Where rows of an atomic batch wait for its commit; driver and executors share it."""
     transaction_timeout_ms: int = LONGEST_TRANSACTION_MS
     compression: str = "none"
+    batch: StreamBatch | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, str], schema: StructType) -> Self:
@@ -60,6 +69,9 @@ class SinkOptions:
                 given.get("transactiontimeoutms", str(LONGEST_TRANSACTION_MS))
             ),
             compression=compression,
+            batch=StreamBatch(given["queryid"], int(given["batchid"]))
+            if "queryid" in given
+            else None,
         )
 
     @property
