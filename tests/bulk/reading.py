@@ -21,13 +21,13 @@ def produce(bootstrap: str, topic: str, records: Iterable[dict[str, Any]], **opt
 
 
 def delete_before(bootstrap: str, topic: str, offset: int) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     deleted = admin.delete_records([Place(topic, 0, offset)])
     assert all(each.result().low_watermark == offset for each in deleted.values())
 
 
 def delete_topic(bootstrap: str, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     admin.delete_topics([topic])[topic].result()
 
 

@@ -1,13 +1,14 @@
-"""One Spark session for all tests of streams: starting one takes longer than most tests."""
+"""One Spark session for all tests of the run, and a broker for each test that asks for one."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from headwater.crash_points import VARIABLE
+from headwater.testing import Broker
 from rigs.client_fixtures import client, group, new_topic, topic
 
 __all__ = ["client", "group", "new_topic", "topic"]
@@ -15,12 +16,14 @@ __all__ = ["client", "group", "new_topic", "topic"]
 
 @pytest.fixture(scope="session")
 def crash_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the name of a crash point into it, and the next worker that gets there dies."""
+    """Write the name of a crash point into it, and the next process that gets there dies."""
     return tmp_path_factory.mktemp("crash") / "point"
 
 
 @pytest.fixture(scope="session")
-def spark(crash_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(crash_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator:
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java, which is not on PATH")
     from headwater.streams.session import open_session
 
     os.environ[VARIABLE] = str(crash_file)
@@ -29,10 +32,18 @@ def spark(crash_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         # Two cores, and a task that dies is tried again.
         master="local[2,4]",
         conf={
+            "spark.log.level": "OFF",
             "spark.sql.shuffle.partitions": "2",
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
             "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
         },
     )
     yield session
     session.stop()
     del os.environ[VARIABLE]
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker() as started:
+        yield started

@@ -1,25 +1,22 @@
-"""Let Spark know `format("headwater")`."""
+"""Make `format("headwater")` known to a Spark session."""
 
-from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceStreamArrowWriter
-from pyspark.sql.types import StructType
+import os
+import sys
+from typing import TYPE_CHECKING
 
-
-class HeadwaterSource(DataSource):
-    @classmethod
-    def name(cls) -> str:
-        return "headwater"
-
-    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002
-        from headwater.streams.sink import batch_sink  # noqa: PLC0415
-
-        return batch_sink(self.options, schema)
-
-    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: N802, ARG002
-        from headwater.streams.sink import stream_sink  # noqa: PLC0415
-
-        return stream_sink(self.options, schema)
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
-def register(spark: SparkSession) -> None:
-    spark.dataSource.register(HeadwaterSource)
+def register(spark: "SparkSession") -> None:
+    """After this, `spark.read`, `readStream`, `write` and `writeStream` know `format("headwater")`.
+
+    On a local master, Python workers run in this interpreter's environment, where Headwater is installed;
+    elsewhere set PYSPARK_PYTHON before the session starts.
+    """
+    from headwater.streams.data_source import HeadwaterDataSource  # noqa: PLC0415
+
+    context = spark.sparkContext
+    if (context.master or "").startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable
+    spark.dataSource.register(HeadwaterDataSource)

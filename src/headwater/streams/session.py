@@ -46,8 +46,9 @@ def open_session(
 ) -> "SparkSession":
     """Start Spark, or join the session of this process; `conf` wins over our settings."""
     find_java()
-    # Spark would look for another Python on the path, without our packages.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local"):
+        # Spark would look for another Python on the path, without our packages.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession  # noqa: PLC0415  pyspark takes a second to import
 
     from headwater.streams.register import register  # noqa: PLC0415

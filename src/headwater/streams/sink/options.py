@@ -8,8 +8,20 @@ from pyspark.sql.types import ArrayType, BinaryType, IntegerType, StringType, St
 
 from headwater.client.address import find_address
 from headwater.errors import InvalidRequest
+from headwater.streams.options import Options
 
-KAFKA_PREFIX: Final = "kafka."
+KNOWN: Final = (
+    "topic",
+    "atomic",
+    "staging",
+    "transactionTimeoutMs",
+    "compression",
+    "checkpointLocation",
+    "queryId",
+    "batchId",
+    "path",
+)
+CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 LONGEST_TRANSACTION_MS: Final = 900_000
 """What brokers allow unless they are told otherwise (`transaction.max.timeout.ms`)."""
 
@@ -20,7 +32,6 @@ _COLUMNS: Final = {
     "partition": (IntegerType,),
     "headers": (ArrayType,),
 }
-_CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +55,23 @@ class SinkOptions:
     batch: StreamBatch | None = None
 
     @classmethod
-    def of(cls, options: Mapping[str, str], schema: StructType) -> Self:
-        """Read Spark's options, in any case; raises `InvalidRequest` for what is wrong."""
+    def of(cls, given: Mapping[str, str], schema: StructType) -> Self:
+        """Read Spark's options; raises `InvalidRequest` for what is wrong."""
         refuse_wrong_columns(schema)
-        given = {name.lower(): value for name, value in options.items()}
-        kafka = {
-            name.removeprefix(KAFKA_PREFIX): value
-            for name, value in given.items()
-            if name.startswith(KAFKA_PREFIX)
-        }
+        options = Options(given, KNOWN)
+        kafka = options.kafka()
+        compression = kafka.pop("compression.type", None)
         kafka["bootstrap.servers"] = find_address(kafka.get("bootstrap.servers")).bootstrap
-        compression = kafka.pop("compression.type", given.get("compression", "none"))
-        if compression not in _CODECS:
-            raise InvalidRequest(
-                f"there is no compression {compression!r}", hint=f"use {', '.join(_CODECS)}"
-            )
-        checkpoint = given.get("checkpointlocation")
+        checkpoint = options.text("checkpointLocation")
+        query_id = options.text("queryId")
         return cls(
-            topic=given.get("topic"),
+            topic=options.text("topic"),
             kafka_options=tuple(sorted(kafka.items())),
-            atomic=given.get("atomic", "false").lower() == "true",
-            staging=given.get("staging", f"{checkpoint}-staging" if checkpoint else None),
-            transaction_timeout_ms=int(
-                given.get("transactiontimeoutms", str(LONGEST_TRANSACTION_MS))
-            ),
-            compression=compression,
-            batch=StreamBatch(given["queryid"], int(given["batchid"]))
-            if "queryid" in given
-            else None,
+            atomic=options.flag("atomic", default=False),
+            staging=options.text("staging") or (f"{checkpoint}-staging" if checkpoint else None),
+            transaction_timeout_ms=options.number("transactionTimeoutMs") or LONGEST_TRANSACTION_MS,
+            compression=compression or options.choice("compression", CODECS),
+            batch=StreamBatch(query_id, int(options.text("batchId") or 0)) if query_id else None,
         )
 
     @property

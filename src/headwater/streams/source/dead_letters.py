@@ -1,0 +1,76 @@
+"""Values that cannot be read go to a topic of their own, with the reason and where they come from.
+
+A letter is the record as it was (key, value, headers) and these headers more. It is stored before the task
+that met it ends, so none is lost; a task that runs again writes it again, and the origin tells that it is
+the same.
+"""
+
+import contextlib
+from types import TracebackType
+from typing import Any, Final, Self
+
+import pyarrow as pa
+
+from headwater.bulk.json_values import Refused
+from headwater.client.client import Client
+from headwater.client.producer import Producer
+from headwater.errors import Conflict
+from headwater.streams.log_access import LogAccess
+
+REASON: Final = "headwater.reason"
+TOPIC: Final = "headwater.topic"
+PARTITION: Final = "headwater.partition"
+OFFSET: Final = "headwater.offset"
+
+
+class DeadLetters:
+    """A producer that is made for the first letter; leaving the with-block waits for all of them."""
+
+    def __init__(self, log: LogAccess) -> None:
+        self._log = log
+        self._client: Client | None = None
+        self._producer: Producer | None = None
+        self._topics: set[str] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._client is not None:
+            self._client.__exit__(kind, error, traceback)
+
+    def send(self, topic: str, records: pa.RecordBatch, refused: list[Refused]) -> None:
+        """Queue a letter for each refused record of a batch with all columns."""
+        producer = self._open(topic)
+        reasons = {each.position: each.reason for each in refused}
+        for row, reason in zip(
+            records.take(list(reasons)).to_pylist(), reasons.values(), strict=True
+        ):
+            producer.send(topic, row["value"], key=row["key"], headers=_headers(row, reason))
+
+    def _open(self, topic: str) -> Producer:
+        if self._client is None or self._producer is None:
+            self._client = self._log.client()
+            self._producer = self._client.producer(value_format="bytes")
+        if topic not in self._topics:
+            self._topics.add(topic)
+            if topic not in self._client.admin.topics.names():
+                with contextlib.suppress(Conflict):  # another task was faster
+                    self._client.admin.topics.create(topic)
+        return self._producer
+
+
+def _headers(row: dict[str, Any], reason: str) -> list[tuple[str, str | bytes | None]]:
+    original = [(each["key"], each["value"]) for each in row["headers"] or ()]
+    return [
+        *original,
+        (REASON, reason),
+        (TOPIC, row["topic"]),
+        (PARTITION, str(row["partition"])),
+        (OFFSET, str(row["offset"])),
+    ]

@@ -1,0 +1,107 @@
+"""Offsets as Spark's Kafka source writes them, `{"orders": {"0": 23, "1": 345}}`, and where reading begins.
+
+Written in one order always: Spark compares offsets as text. The end of a query's first batch tells also
+where that batch starts, under a name that no topic has: `{"orders": {"0": 23}, "orders (start)": {"0": 7}}`
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headwater.bulk.ranges import TopicPartition
+from headwater.errors import InvalidRequest
+
+Offsets = dict[TopicPartition, int]
+OffsetsJson = dict[str, dict[str, int]]
+
+_START: Final = " (start)"
+
+
+def to_json(offsets: Offsets, first: Offsets | None = None) -> OffsetsJson:
+    """Write offsets; `first` are those where the query began."""
+    written: OffsetsJson = {}
+    for partition in sorted(offsets):
+        written.setdefault(partition.topic, {})[str(partition.partition)] = offsets[partition]
+    for partition in sorted(first or {}):
+        name = partition.topic + _START
+        written.setdefault(name, {})[str(partition.partition)] = (first or {})[partition]
+    return written
+
+
+def from_json(written: Any, name: str) -> Offsets:
+    """Read what a checkpoint or an option says; `name` is what to blame."""
+    everything = _parsed(written, name)
+    return {each: everything[each] for each in everything if not each.topic.endswith(_START)}
+
+
+def first_start(written: Any, name: str) -> Offsets:
+    """Where the query began, if these offsets say so."""
+    return {
+        TopicPartition(each.topic.removesuffix(_START), each.partition): offset
+        for each, offset in _parsed(written, name).items()
+        if each.topic.endswith(_START)
+    }
+
+
+def _parsed(written: Any, name: str) -> Offsets:
+    try:
+        return {
+            TopicPartition(topic, int(partition)): _whole(offset)
+            for topic, partitions in written.items()
+            for partition, offset in partitions.items()
+        }
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InvalidRequest(
+            f"{name} is not a mapping of topics to partitions to numbers: {written!r}",
+            hint='write it as {"orders": {"0": 23, "1": 345}}',
+        ) from error
+
+
+def _whole(number: Any) -> int:
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise TypeError(number)
+    return number
+
+
+@dataclass(frozen=True, slots=True)
+class Everywhere:
+    """`EARLIEST` or `LATEST` of every partition."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class AtOffsets:
+    """One offset for each partition; `EARLIEST` and `LATEST` stand for themselves."""
+
+    offsets: Mapping[TopicPartition, int]
+    option: str
+
+
+@dataclass(frozen=True, slots=True)
+class AtTimes:
+    """The first record of each partition at a time in ms or later; one time, or one for each."""
+
+    times: Mapping[TopicPartition, int] | int
+    option: str
+    or_latest: bool
+    """What to do where no record is so young: begin (or end) at the end, or refuse."""
+
+
+Bound = Everywhere | AtOffsets | AtTimes
+"""Where reading begins or ends."""
+
+
+def refuse_other_partitions(
+    given: Iterable[TopicPartition], partitions: Iterable[TopicPartition], option: str
+) -> None:
+    """An option that names partitions must name all of them, and no others."""
+    missing = sorted(set(partitions) - set(given))
+    unknown = sorted(set(given) - set(partitions))
+    if missing:
+        raise InvalidRequest(
+            f"{option} does not say where to begin or end in {missing[0]}",
+            hint="name every partition; -2 is the earliest offset, -1 the latest",
+        )
+    if unknown:
+        raise InvalidRequest(f"{option} names {unknown[0]}, which is not among what is read")

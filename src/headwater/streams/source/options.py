@@ -1,0 +1,227 @@
+"""What the user wants to read: the options of the source, checked before anything is connected."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from headwater.bulk.cluster import EARLIEST, LATEST
+from headwater.bulk.ranges import Isolation, TopicPartition
+from headwater.errors import InvalidRequest
+from headwater.streams.log_access import LogAccess
+from headwater.streams.options import Options
+from headwater.streams.source.offsets import AtOffsets, AtTimes, Bound, Everywhere, from_json
+
+KNOWN: Final = (
+    "subscribe",
+    "subscribePattern",
+    "assign",
+    "startingOffsets",
+    "startingTimestamp",
+    "startingOffsetsByTimestamp",
+    "startingOffsetsByTimestampStrategy",
+    "endingOffsets",
+    "endingTimestamp",
+    "endingOffsetsByTimestamp",
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "failOnDataLoss",
+    "includeHeaders",
+    "isolation",
+    "valueFormat",
+    "valueSchema",
+    "metadata",
+    "badRecords",
+    "deadLetterTopic",
+    # Spark's Kafka source has these; here there is nothing that they could change.
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+    "groupIdPrefix",
+)
+METADATA: Final = ("key", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
+DEAD_SUFFIX: Final = ".dead"
+_ISOLATIONS: Final = ("read_committed", "read_uncommitted")
+_ENDS: Final = {"earliest": EARLIEST, "latest": LATEST}
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """Exactly one of three ways to say which partitions."""
+
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    partitions: tuple[TopicPartition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How much goes into one micro-batch, and into how many tasks."""
+
+    max_offsets: int | None
+    min_offsets: int | None
+    max_delay_ms: int
+    min_partitions: int | None
+    max_records_per_partition: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ValueOptions:
+    """How values become columns; `format` is None for raw bytes."""
+
+    format: str | None
+    schema: str | None
+    metadata: tuple[str, ...]
+    fails_on_bad: bool
+    dead_letter_topic: str | None
+
+    def dead_letter_topic_of(self, topic: str) -> str:
+        return self.dead_letter_topic or topic + DEAD_SUFFIX
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    log: LogAccess
+    subscription: Subscription
+    starting: Bound
+    ending: Bound
+    pace: Pace
+    values: ValueOptions
+    isolation: Isolation
+    fails_on_data_loss: bool
+    with_headers: bool
+
+    @classmethod
+    def of(cls, given: Mapping[str, str], *, is_stream: bool) -> "SourceOptions":
+        """Raises `InvalidRequest` for what cannot be meant."""
+        options = Options(given, KNOWN)
+        kafka = options.kafka()
+        isolation = kafka.pop("isolation.level", None) or options.choice("isolation", _ISOLATIONS)
+        if isolation not in _ISOLATIONS:
+            raise InvalidRequest(f"kafka.isolation.level must be {' or '.join(_ISOLATIONS)}")
+        values = _values(options)
+        if is_stream:
+            _refuse(options, "is for batch reads; a stream has no end", *_ENDING)
+        return cls(
+            log=LogAccess.of(kafka),
+            subscription=_subscription(options, values),
+            starting=_starting(options, is_stream=is_stream),
+            ending=_bound(options, "ending", Everywhere(LATEST)),
+            pace=Pace(
+                max_offsets=options.number("maxOffsetsPerTrigger"),
+                min_offsets=options.number("minOffsetsPerTrigger"),
+                max_delay_ms=options.duration_ms("maxTriggerDelay", "15m"),
+                min_partitions=options.number("minPartitions"),
+                max_records_per_partition=options.number("maxRecordsPerPartition"),
+            ),
+            values=values,
+            isolation=Isolation[isolation.upper()],
+            fails_on_data_loss=options.flag("failOnDataLoss", default=True),
+            with_headers=options.flag("includeHeaders", default=False),
+        )
+
+
+_ENDING: Final = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
+
+
+def _refuse(options: Options, reason: str, *names: str) -> None:
+    for each in names:
+        if options.text(each) is not None:
+            raise InvalidRequest(f"option {each} {reason}")
+
+
+def _subscription(options: Options, values: ValueOptions) -> Subscription:
+    given = [each for each in ("subscribe", "subscribePattern", "assign") if options.text(each)]
+    if len(given) != 1:
+        raise InvalidRequest(
+            f"{' and '.join(given) if given else 'no topic'} given: what is to be read?",
+            hint="set one of the options subscribe, subscribePattern and assign",
+        )
+    topics = options.names("subscribe")
+    pattern = options.text("subscribePattern")
+    try:
+        re.compile(pattern or "")
+    except re.error as error:
+        raise InvalidRequest(f"subscribePattern {pattern!r} is no pattern: {error}") from error
+    if values.dead_letter_topic in topics:
+        raise InvalidRequest(
+            f"dead letters of {values.dead_letter_topic!r} cannot go to where they come from",
+            hint="name another deadLetterTopic",
+        )
+    return Subscription(topics, pattern, _assigned(options.json("assign")))
+
+
+def _assigned(written: Any) -> tuple[TopicPartition, ...]:
+    if written is None:
+        return ()
+    try:
+        return tuple(
+            TopicPartition(topic, int(each)) for topic in written for each in written[topic]
+        )
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(
+            f"assign is not a mapping of topics to partitions: {written!r}",
+            hint='write it as {"orders": [0, 1]}',
+        ) from error
+
+
+def _starting(options: Options, *, is_stream: bool) -> Bound:
+    bound = _bound(options, "starting", Everywhere(LATEST if is_stream else EARLIEST))
+    offsets = bound.offsets.values() if isinstance(bound, AtOffsets) else ()
+    is_latest = bound == Everywhere(LATEST) or LATEST in offsets
+    if is_latest and not is_stream:
+        raise InvalidRequest("a batch read cannot start at the latest offset: nothing is there yet")
+    return bound
+
+
+def _bound(options: Options, side: str, default: Bound) -> Bound:
+    """Time comes before offsets, as in Spark."""
+    is_end = side == "ending"
+    strategy = options.choice("startingOffsetsByTimestampStrategy", ("error", "latest"))
+    or_latest = is_end or strategy == "latest"
+    name = f"{side}Timestamp"
+    if (time := options.text(name)) is not None:
+        if not time.isdecimal():
+            raise InvalidRequest(f"option {name} must be a time in milliseconds, not {time!r}")
+        return AtTimes(int(time), name, or_latest)
+    name = f"{side}OffsetsByTimestamp"
+    if (times := options.json(name)) is not None:
+        return AtTimes(from_json(times, f"option {name}"), name, or_latest)
+    name = f"{side}Offsets"
+    written = options.text(name)
+    if written is None:
+        return default
+    if written.strip().lower() in _ENDS:
+        offset = _ENDS[written.strip().lower()]
+        if is_end and offset == EARLIEST:
+            raise InvalidRequest("option endingOffsets cannot be earliest")
+        return Everywhere(offset)
+    offsets = from_json(options.json(name), f"option {name}")
+    if any(each < EARLIEST for each in offsets.values()) or (
+        is_end and EARLIEST in offsets.values()
+    ):
+        raise InvalidRequest(f"option {name} has an offset below 0: {written}")
+    return AtOffsets(offsets, name)
+
+
+def _values(options: Options) -> ValueOptions:
+    schema = options.text("valueSchema")
+    kind = options.text("valueFormat")
+    chosen = options.choice("valueFormat", ("json", "raw"))
+    format_name = None if chosen == "raw" or (kind is None and schema is None) else chosen
+    metadata = options.names("metadata")
+    for each in metadata:
+        if each not in METADATA:
+            raise InvalidRequest(f"metadata has no {each!r}", hint=f"it has {', '.join(METADATA)}")
+    if format_name is None:
+        _refuse(options, "needs a valueFormat", "valueSchema", "metadata", "deadLetterTopic")
+    return ValueOptions(
+        format=format_name,
+        schema=schema,
+        metadata=metadata,
+        fails_on_bad=options.choice("badRecords", ("deadletter", "fail")) == "fail",
+        dead_letter_topic=options.text("deadLetterTopic"),
+    )

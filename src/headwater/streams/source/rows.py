@@ -1,0 +1,111 @@
+"""Records as the rows that were asked for: raw columns as they are, or typed columns from the value."""
+
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from headwater.bulk import columns
+from headwater.bulk.json_values import JsonParser, Parsed
+from headwater.errors import InvalidRequest, UnreadableValue
+from headwater.streams.source.dead_letters import DeadLetters
+from headwater.streams.source.options import METADATA, SourceOptions, ValueOptions
+
+RAW: Final = (
+    "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
+    "timestampType INT"
+)
+HEADERS: Final = "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
+_DDL: Final = {each.split(" ", 1)[0]: each for each in (*RAW.split(", "), HEADERS)}
+_MARK: Final = "_"
+"""Begins the name of a column that is not of the value: `_offset`."""
+
+
+def schema_of(options: SourceOptions) -> str:
+    """The schema of a read as DDL, which Spark parses."""
+    values = options.values
+    if values.format is None:
+        return f"{RAW}, {HEADERS}" if options.with_headers else RAW
+    if values.schema is None:
+        raise InvalidRequest(
+            f"values in {values.format} have no schema yet",
+            hint='set the option valueSchema, for example "id BIGINT, at TIMESTAMP"',
+        )
+    return ", ".join([values.schema, *(_MARK + _DDL[each] for each in values.metadata)])
+
+
+class RawRows:
+    """The columns of Spark's Kafka source."""
+
+    def __init__(self, schema: StructType, *, with_headers: bool) -> None:
+        self.with_headers = with_headers
+        expected = columns.WITH_HEADERS if with_headers else columns.WITHOUT_HEADERS
+        if to_arrow_schema(schema, timezone="UTC") != expected:
+            raise InvalidRequest(
+                "a schema was given, but not how values are to be read",
+                hint="set the option valueFormat to json",
+            )
+
+    def of(self, records: pa.RecordBatch, _: DeadLetters) -> pa.RecordBatch:
+        return records
+
+
+class TypedRows:
+    """Columns parsed from the value, and those of the record that were asked for by `_name`."""
+
+    with_headers = True  # dead letters keep theirs
+
+    def __init__(self, schema: StructType, values: ValueOptions) -> None:
+        self._values = values
+        self._schema = to_arrow_schema(schema, timezone="UTC")
+        of_value = [each for each in self._schema if _metadata_name(each) is None]
+        if not of_value:
+            raise InvalidRequest("the schema has no column that comes from the value")
+        self._names = [each.name for each in of_value]
+        self._parser = JsonParser(pa.schema(of_value))
+
+    def of(self, records: pa.RecordBatch, letters: DeadLetters) -> pa.RecordBatch:
+        """Parse the values; those that cannot be read go to the dead letters, or fail the task."""
+        parsed = self._parser.parse(records["value"])
+        if parsed.refused:
+            self._refuse(records, parsed, letters)
+            records = records.take(pa.array(parsed.positions))
+        of_value = dict(zip(self._names, parsed.columns.flatten(), strict=True))
+        arrays = [
+            of_value[each.name] if each.name in of_value else records[each.name.removeprefix(_MARK)]
+            for each in self._schema
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _refuse(self, records: pa.RecordBatch, parsed: Parsed, letters: DeadLetters) -> None:
+        first = parsed.refused[0]
+        topic = records["topic"][first.position].as_py()
+        if self._values.fails_on_bad:
+            partition = records["partition"][first.position].as_py()
+            offset = records["offset"][first.position].as_py()
+            raise UnreadableValue(
+                f"{topic}-{partition} has an unreadable value at offset {offset}: {first.reason}",
+                hint="with badRecords=deadLetter such values go to a topic of their own",
+            )
+        letters.send(self._values.dead_letter_topic_of(topic), records, parsed.refused)
+
+
+Rows = RawRows | TypedRows
+
+
+def rows_of(options: SourceOptions, schema: StructType) -> Rows:
+    """Raises `InvalidRequest` or `NotSupported` for a schema that cannot be filled."""
+    if options.values.format is None:
+        return RawRows(schema, with_headers=options.with_headers)
+    return TypedRows(schema, options.values)
+
+
+def _metadata_name(field: pa.Field) -> str | None:
+    """Which column of the record a field stands for, if it does."""
+    name = str(field.name).removeprefix(_MARK)
+    if name == field.name or name not in METADATA:
+        return None
+    if columns.WITH_HEADERS.field(name).type != field.type:
+        raise InvalidRequest(f"column {field.name} of the schema must be {_DDL[name]}")
+    return name

@@ -1,0 +1,132 @@
+"""`spark.readStream.format("headwater")`: micro-batches of offsets, kept in Spark's checkpoint.
+
+Spark writes down the end of every batch, but not the start of the first; asked again, "latest" would be
+later, and what lies between would be lost. So the first end tells the start too (see `offsets.py`).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from headwater.bulk.cluster import Cluster
+from headwater.bulk.ranges import OffsetRange, TopicPartition
+from headwater.client.address import refuse_if_unreachable
+from headwater.errors import NotFound, OffsetOutOfRange
+from headwater.streams.source.offsets import (
+    Offsets,
+    OffsetsJson,
+    first_start,
+    from_json,
+    to_json,
+)
+from headwater.streams.source.options import SourceOptions
+from headwater.streams.source.plan import Pacing, Plan, limited, tasks
+from headwater.streams.source.reading import Task, read_task
+from headwater.streams.source.rows import rows_of
+from headwater.streams.source.short_circuit import data_directory
+
+_CHECKPOINT: Final = "the checkpoint"
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Lives on the driver as long as the query; only `read` runs in tasks, in a copy of its own."""
+
+    def __init__(self, options: SourceOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+        rows_of(options, schema)  # an unfit schema is an error now, not in the tasks
+        self._cluster: Cluster | None = None
+        self._pacing = Pacing(options.pace)
+        self._initial: OffsetsJson | None = None
+        self._target: Offsets | None = None
+        self._latest: Offsets | None = None
+
+    def initialOffset(self) -> OffsetsJson:  # noqa: N802
+        refuse_if_unreachable(self._options.log.address)
+        self._initial = to_json(self._plan().start())
+        return self._initial
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        limit = self._options.pace.max_offsets
+        return ReadAllAvailable() if limit is None else ReadMaxRows(limit)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._target = self._plan().latest()
+
+    def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:  # noqa: N802
+        starts = from_json(start, _CHECKPOINT)
+        ends = self._reachable(starts)
+        known = starts | self._plan().earliest(set(ends) - set(starts))
+        if isinstance(limit, ReadMaxRows):
+            ends = limited(known, ends, limit.max_rows)
+        if start == self._initial:
+            return to_json(ends, first=starts)
+        waits = self._target is None and not self._pacing.is_worth_it(known, ends)
+        return start if waits or ends == starts else to_json(ends)
+
+    def reportLatestOffset(self) -> OffsetsJson | None:  # noqa: N802
+        return None if self._latest is None else to_json(self._latest)
+
+    def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
+        starts, ends = from_json(start, _CHECKPOINT), from_json(end, _CHECKPOINT)
+        starts = first_start(end, _CHECKPOINT) or starts
+        starts |= self._plan().earliest(set(ends) - set(starts))
+        ranges = [self._range(each, starts[each], end) for each, end in ends.items()]
+        directory = data_directory(self._connected())
+        return [Task(each, directory) for each in tasks(ranges, self._options.pace)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Task)
+        return read_task(partition, self._options, rows_of(self._options, self._schema))
+
+    def commit(self, end: OffsetsJson) -> None:
+        """Nothing to do: progress is in Spark's checkpoint only."""
+
+    def stop(self) -> None:
+        if self._cluster is not None:
+            self._cluster.close()
+
+    def _reachable(self, starts: Offsets) -> Offsets:
+        """Up to where a batch may go; a partition that lost its records is an error, or starts anew."""
+        self._latest = self._plan().latest()
+        ends = self._latest
+        if self._target is not None:
+            ends = {
+                each: min(end, self._latest.get(each, end)) for each, end in self._target.items()
+            }
+        for partition, start in starts.items():
+            if self._options.fails_on_data_loss and partition not in self._latest:
+                raise NotFound(
+                    f"{partition} does not exist any more",
+                    hint="to go on without it, set failOnDataLoss to false",
+                )
+            if self._options.fails_on_data_loss and start > self._latest[partition]:
+                raise OffsetOutOfRange(
+                    f"{partition} was read up to {start}, but ends at {self._latest[partition]}: "
+                    "was the topic deleted and made again?",
+                    hint="to read what is there now, set failOnDataLoss to false",
+                )
+        return ends
+
+    def _range(self, partition: TopicPartition, start: int, end: int) -> OffsetRange:
+        if start > end:
+            # The topic was made anew, and that may lose records: all that it has now is new.
+            start = min(end, self._plan().earliest([partition])[partition])
+        return OffsetRange(partition.topic, partition.partition, start, end)
+
+    def _plan(self) -> Plan:
+        return Plan(self._options, self._connected())
+
+    def _connected(self) -> Cluster:
+        if self._cluster is None:
+            self._cluster = self._options.log.cluster()
+        return self._cluster

@@ -1,0 +1,135 @@
+"""Options of the source: Spark's own names and meanings; what cannot be meant is one clear sentence."""
+
+import pytest
+
+from headwater.bulk.cluster import EARLIEST, LATEST
+from headwater.bulk.ranges import Isolation, TopicPartition
+from headwater.errors import InvalidRequest
+from headwater.streams.options import Options
+from headwater.streams.source.offsets import (
+    AtOffsets,
+    AtTimes,
+    Everywhere,
+    first_start,
+    from_json,
+    to_json,
+)
+from headwater.streams.source.options import SourceOptions
+
+ORDERS_0 = TopicPartition("orders", 0)
+
+
+def options(*, is_stream: bool = True, **given: str) -> SourceOptions:
+    chosen = {} if {"assign", "subscribePattern"} & set(given) else {"subscribe": "orders"}
+    address = {"kafka.bootstrap.servers": "localhost:9092"}
+    return SourceOptions.of({**address, **chosen, **given}, is_stream=is_stream)
+
+
+def test_defaults_are_those_of_sparks_kafka_source_but_for_the_isolation() -> None:
+    stream, batch = options(), options(is_stream=False)
+    assert stream.subscription.topics == ("orders",)
+    assert (stream.starting, batch.starting) == (Everywhere(LATEST), Everywhere(EARLIEST))
+    assert batch.ending == Everywhere(LATEST)
+    assert stream.fails_on_data_loss
+    assert not stream.with_headers
+    assert stream.isolation is Isolation.READ_COMMITTED
+    assert stream.values.format is None
+
+
+def test_names_are_read_without_regard_to_case() -> None:
+    assert options(SUBSCRIBE="a, b", INCLUDEHEADERS="True").subscription.topics == ("a", "b")
+
+
+def test_where_to_begin_and_end() -> None:
+    by_offset = options(startingOffsets='{"orders":{"0":-2,"1":7}}').starting
+    assert by_offset == AtOffsets(
+        {ORDERS_0: EARLIEST, TopicPartition("orders", 1): 7}, "startingOffsets"
+    )
+    by_time = options(startingOffsetsByTimestamp='{"orders":{"0":1000}}').starting
+    assert by_time == AtTimes({ORDERS_0: 1000}, "startingOffsetsByTimestamp", or_latest=False)
+    assert options(startingTimestamp="1000", startingOffsets="latest").starting == AtTimes(
+        1000, "startingTimestamp", or_latest=False
+    )
+    ending = options(is_stream=False, endingTimestamp="5").ending
+    assert ending == AtTimes(5, "endingTimestamp", or_latest=True)
+
+
+def test_isolation_can_be_given_as_kafka_has_it() -> None:
+    chosen = options(**{"kafka.isolation.level": "read_uncommitted"})
+    assert chosen.isolation is Isolation.READ_UNCOMMITTED
+    assert options(isolation="read_uncommitted").isolation is Isolation.READ_UNCOMMITTED
+
+
+def test_a_value_schema_means_json() -> None:
+    assert options(valueSchema="id BIGINT").values.format == "json"
+    assert options(valueFormat="raw").values.format is None
+    assert options(valueSchema="id BIGINT").values.dead_letter_topic_of("a") == "a.dead"
+    chosen = options(valueSchema="id BIGINT", deadLetterTopic="x").values
+    assert chosen.dead_letter_topic_of("a") == "x"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"subscribe": ""}, "no topic given"),
+        ({"subscribe": "a", "assign": '{"a":[0]}'}, "subscribe and assign given"),
+        (
+            {"startingOffset": "earliest"},
+            r"no option 'startingoffset' \(hint: meant: startingOffsets",
+        ),
+        ({"frobnicate": "1"}, "the options are assign, "),
+        ({"startingOffsets": "soon"}, "startingOffsets must be JSON"),
+        ({"startingOffsets": "[1]"}, "startingOffsets is not a mapping"),
+        ({"startingOffsets": '{"orders":{"0":true}}'}, "startingOffsets is not a mapping"),
+        ({"startingOffsets": '{"orders":{"0":-3}}'}, "offset below 0"),
+        ({"startingTimestamp": "yesterday"}, "time in milliseconds"),
+        ({"endingOffsets": "latest"}, "a stream has no end"),
+        ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger must be a whole number above 0"),
+        ({"minPartitions": "-1"}, "minPartitions must be a whole number above 0"),
+        ({"maxTriggerDelay": "soon"}, "maxTriggerDelay must be a time such as 15m"),
+        ({"failOnDataLoss": "maybe"}, "failOnDataLoss must be true or false"),
+        ({"isolation": "strict"}, "isolation must be read_committed or read_uncommitted"),
+        ({"kafka.isolation.level": "strict"}, "isolation.level must be read_committed or"),
+        ({"subscribePattern": "("}, "is no pattern"),
+        ({"assign": '{"a":0}'}, "assign is not a mapping"),
+        ({"valueFormat": "avro", "valueSchema": "id INT"}, "valueFormat must be json or raw"),
+        ({"valueSchema": "id INT", "metadata": "colour"}, "metadata has no 'colour'"),
+        ({"deadLetterTopic": "x"}, "deadLetterTopic needs a valueFormat"),
+        ({"valueSchema": "id INT", "deadLetterTopic": "orders"}, "where they come from"),
+        ({"kafka.bootstrap.servers": "host:x"}, "not an address"),
+    ],
+)
+def test_a_bad_option_is_one_sentence(given: dict[str, str], sentence: str) -> None:
+    with pytest.raises(InvalidRequest, match=sentence) as raised:
+        options(**given)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_batch_read_cannot_start_at_the_end() -> None:
+    for written in ("latest", '{"orders":{"0":-1}}'):
+        with pytest.raises(InvalidRequest, match="cannot start at the latest"):
+            options(is_stream=False, startingOffsets=written)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [("15m", 900_000), ("10s", 10_000), ("250ms", 250), ("7", 7), ("1 h", 3_600_000)],
+)
+def test_durations(written: str, expected: int) -> None:
+    assert Options({"delay": written}, ["delay"]).duration_ms("delay", "1s") == expected
+
+
+def test_offsets_are_written_in_one_order_always() -> None:
+    offsets = {TopicPartition("b", 0): 1, TopicPartition("a", 10): 2, TopicPartition("a", 9): 3}
+    written = to_json(offsets)
+    assert list(written) == ["a", "b"]
+    assert list(written["a"]) == ["9", "10"]
+    assert from_json(written, "test") == offsets
+
+
+def test_the_first_end_tells_where_the_query_began() -> None:
+    written = to_json({ORDERS_0: 9}, first={ORDERS_0: 5})
+    assert written == {"orders": {"0": 9}, "orders (start)": {"0": 5}}
+    assert from_json(written, "test") == {ORDERS_0: 9}
+    assert first_start(written, "test") == {ORDERS_0: 5}
+    assert first_start(to_json({ORDERS_0: 9}), "test") == {}

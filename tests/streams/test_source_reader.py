@@ -1,0 +1,330 @@
+"""The stream reader as Spark's engine calls it, against a real broker: offsets, tasks, rows, losses."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewPartitions
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from pyspark.sql.types import (
+    BinaryType,
+    DoubleType,
+    LongType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from bulk.reading import delete_before, delete_topic, produce
+from headwater.bulk import columns
+from headwater.errors import (
+    InvalidRequest,
+    NotFound,
+    NotSupported,
+    OffsetOutOfRange,
+    UnreadableValue,
+)
+from headwater.streams.source.options import SourceOptions
+from headwater.streams.source.stream_reader import StreamReader
+from headwater.testing import Broker
+from streams.schemas import RAW
+
+ALL = ReadAllAvailable()
+ORDER = StructType(
+    [
+        StructField("id", LongType()),
+        StructField("total", DoubleType()),
+        StructField("at", TimestampType()),
+    ]
+)
+
+
+@pytest.fixture
+def open_reader(broker: Broker) -> Iterator[Callable[..., StreamReader]]:
+    with ExitStack() as opened:
+
+        def make(schema: StructType = RAW, **given: str) -> StreamReader:
+            address = {"kafka.bootstrap.servers": broker.bootstrap, "subscribe": "orders"}
+            options = SourceOptions.of({**address, **given}, is_stream=True)
+            reader = StreamReader(options, schema)
+            opened.callback(reader.stop)
+            return reader
+
+        yield make
+
+
+@pytest.fixture
+def orders(broker: Broker) -> Broker:
+    broker.create_topic("orders", partitions=2, retention_ms=-1)
+    send(broker, 0, 0, 6)
+    send(broker, 1, 6, 10)
+    return broker
+
+
+def send(broker: Broker, partition: int, first: int, end: int) -> None:
+    values = [{"value": b"%d" % number, "partition": partition} for number in range(first, end)]
+    produce(broker.bootstrap, "orders", values)
+
+
+def through_checkpoint(offset: dict) -> dict:
+    return json.loads(json.dumps(offset))
+
+
+def rows(reader: StreamReader, start: dict, end: dict) -> list[dict]:
+    return [
+        row
+        for task in reader.partitions(through_checkpoint(start), through_checkpoint(end))
+        for batch in reader.read(task)
+        for row in batch.to_pylist()
+    ]
+
+
+def values(reader: StreamReader, start: dict, end: dict) -> list[int]:
+    return sorted(int(row["value"]) for row in rows(reader, start, end))
+
+
+def test_batches_follow_each_other_without_gap_or_overlap(orders: Broker, open_reader) -> None:
+    reader = open_reader(startingOffsets="earliest")
+    start = reader.initialOffset()
+    first = reader.latestOffset(start, ALL)
+    assert values(reader, start, first) == list(range(10))
+    assert reader.latestOffset(first, ALL) == first, "nothing new"
+    send(orders, 1, 10, 13)
+    second = reader.latestOffset(first, ALL)
+    assert second == {"orders": {"0": 6, "1": 7}}
+    assert values(reader, first, second) == [10, 11, 12]
+
+
+def test_a_first_batch_that_is_run_again_starts_where_it_started(
+    orders: Broker, open_reader
+) -> None:
+    """The query starts at the latest offset, reads one batch and dies before it is committed."""
+    reader = open_reader(startingOffsets="latest")
+    start = reader.initialOffset()
+    send(orders, 0, 100, 103)
+    end = through_checkpoint(reader.latestOffset(start, ALL))
+    send(orders, 0, 103, 105)
+    restarted = open_reader(startingOffsets="latest")
+    assert values(restarted, restarted.initialOffset(), end) == [100, 101, 102]
+    following = restarted.latestOffset(end, ALL)
+    assert values(restarted, end, following) == [103, 104]
+
+
+@pytest.mark.usefixtures("orders")
+def test_limits_are_kept_and_the_lag_is_told(open_reader) -> None:
+    reader = open_reader(startingOffsets="earliest", maxOffsetsPerTrigger="5")
+    limit = reader.getDefaultReadLimit()
+    assert limit == ReadMaxRows(5)
+    start, seen = reader.initialOffset(), []
+    while (end := reader.latestOffset(start, limit)) != start:
+        found = values(reader, start, end)
+        assert len(found) <= 6
+        assert reader.reportLatestOffset() == {"orders": {"0": 6, "1": 4}}
+        seen += found
+        start = end
+    assert sorted(seen) == list(range(10))
+    assert open_reader().getDefaultReadLimit() == ALL
+
+
+def test_available_now_stops_at_what_was_there(orders: Broker, open_reader) -> None:
+    reader = open_reader(startingOffsets="earliest", minOffsetsPerTrigger="1000")
+    reader.prepareForTriggerAvailableNow()
+    send(orders, 0, 10, 20)
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ALL)
+    assert values(reader, start, end) == list(range(10))
+    assert reader.latestOffset(end, ALL) == end
+
+
+def test_a_batch_waits_for_enough_records(orders: Broker, open_reader) -> None:
+    reader = open_reader(startingOffsets="earliest", minOffsetsPerTrigger="5")
+    first = reader.latestOffset(reader.initialOffset(), ALL)
+    send(orders, 0, 10, 14)
+    assert reader.latestOffset(first, ALL) == first
+    send(orders, 0, 14, 15)
+    assert values(reader, first, reader.latestOffset(first, ALL)) == [10, 11, 12, 13, 14]
+
+
+def test_new_partitions_and_topics_are_read_from_their_beginning(
+    orders: Broker, open_reader
+) -> None:
+    reader = open_reader(subscribe="", subscribePattern="ord.*", startingOffsets="latest")
+    first = reader.latestOffset(reader.initialOffset(), ALL)
+    admin = AdminClient({"bootstrap.servers": orders.bootstrap, "log_level": 0})
+    admin.create_partitions([NewPartitions("orders", 3)])["orders"].result()
+    send(orders, 2, 20, 22)
+    orders.create_topic("order-lines", retention_ms=-1)
+    produce(orders.bootstrap, "order-lines", [{"value": b"30"}])
+    second = reader.latestOffset(first, ReadMaxRows(100))
+    assert second == {"order-lines": {"0": 1}, "orders": {"0": 6, "1": 4, "2": 2}}
+    assert values(reader, first, second) == [20, 21, 30]
+
+
+@pytest.mark.usefixtures("orders")
+def test_large_ranges_are_shared_among_tasks(open_reader) -> None:
+    reader = open_reader(startingOffsets="earliest", minPartitions="5")
+    start = reader.initialOffset()
+    end = reader.latestOffset(start, ALL)
+    assert len(reader.partitions(start, end)) == 5
+    assert values(reader, start, end) == list(range(10))
+
+
+class TestLosses:
+    def test_deleted_records_are_an_error(self, orders: Broker, open_reader) -> None:
+        reader = open_reader(startingOffsets="earliest")
+        start = reader.initialOffset()
+        delete_before(orders.bootstrap, "orders", 4)
+        end = reader.latestOffset(start, ALL)
+        with pytest.raises(OffsetOutOfRange, match="failOnDataLoss") as raised:
+            rows(reader, start, end)
+        assert "orders-0 from 0 to 6: the log now reaches from 4 to 6" in str(raised.value)
+
+    def test_deleted_records_may_be_skipped(self, orders: Broker, open_reader) -> None:
+        reader = open_reader(startingOffsets="earliest", failOnDataLoss="false")
+        start = reader.initialOffset()
+        delete_before(orders.bootstrap, "orders", 4)
+        end = reader.latestOffset(start, ALL)
+        assert values(reader, start, end) == list(range(4, 10))
+
+    def test_a_deleted_topic_is_an_error(self, orders: Broker, open_reader) -> None:
+        reader = open_reader(startingOffsets="earliest")
+        start = reader.initialOffset()
+        delete_topic(orders.bootstrap, "orders")
+        with pytest.raises(NotFound, match="'orders' does not exist"):
+            reader.latestOffset(start, ALL)
+
+    @pytest.mark.parametrize("fails", ["true", "false"])
+    def test_a_topic_that_a_pattern_no_longer_finds(
+        self, orders: Broker, open_reader, fails: str
+    ) -> None:
+        orders.create_topic("orders-old", retention_ms=-1)
+        reader = open_reader(subscribe="", subscribePattern="orders.*", failOnDataLoss=fails)
+        start = reader.initialOffset()
+        delete_topic(orders.bootstrap, "orders-old")
+        if fails == "false":
+            assert list(reader.latestOffset(start, ALL)) == [
+                "orders",
+                "orders (start)",
+                "orders-old (start)",
+            ]
+            return
+        with pytest.raises(NotFound, match="orders-old-0 does not exist any more"):
+            reader.latestOffset(start, ALL)
+
+    @pytest.mark.parametrize("fails", ["true", "false"])
+    def test_a_topic_that_was_made_anew(self, orders: Broker, open_reader, fails: str) -> None:
+        reader = open_reader(startingOffsets="earliest", failOnDataLoss=fails)
+        old = reader.latestOffset(reader.initialOffset(), ALL)
+        delete_topic(orders.bootstrap, "orders")
+        orders.create_topic("orders", partitions=2)
+        send(orders, 0, 50, 52)
+        if fails == "true":
+            with pytest.raises(OffsetOutOfRange, match="made again"):
+                reader.latestOffset(old, ALL)
+            return
+        new = reader.latestOffset(old, ALL)
+        assert values(reader, old, new) == [50, 51]
+
+
+class TestTypedRows:
+    def sent(self, broker: Broker, *sent: bytes | None) -> None:
+        broker.create_topic("orders")
+        records = [
+            {"value": each, "key": b"k%d" % at, "headers": [("trace", b"%d" % at)]}
+            for at, each in enumerate(sent)
+        ]
+        produce(broker.bootstrap, "orders", records)
+
+    def read(self, reader: StreamReader) -> list[dict]:
+        start = reader.initialOffset()
+        return rows(reader, start, reader.latestOffset(start, ALL))
+
+    def test_values_become_columns(self, broker: Broker, open_reader) -> None:
+        self.sent(broker, b'{"id":1,"total":2.5,"at":"2026-09-01T10:00:00Z"}', b"{}", None)
+        reader = open_reader(ORDER, valueFormat="json", startingOffsets="earliest")
+        nothing = {"id": None, "total": None, "at": None}
+        at = datetime(2026, 9, 1, 10, tzinfo=UTC)
+        assert self.read(reader) == [{"id": 1, "total": 2.5, "at": at}, nothing, nothing]
+
+    def test_columns_of_the_record_stand_beside(self, broker: Broker, open_reader) -> None:
+        self.sent(broker, b'{"id":1}', b'{"id":2}')
+        schema = StructType(
+            [
+                StructField("_key", BinaryType()),
+                StructField("id", LongType()),
+                StructField("_offset", LongType()),
+            ]
+        )
+        reader = open_reader(schema, valueFormat="json", startingOffsets="earliest")
+        assert self.read(reader) == [
+            {"_key": b"k0", "id": 1, "_offset": 0},
+            {"_key": b"k1", "id": 2, "_offset": 1},
+        ]
+
+    def test_unreadable_values_go_to_the_dead_letters_and_the_rest_goes_on(
+        self, broker: Broker, open_reader
+    ) -> None:
+        self.sent(broker, b'{"id":1}', b'{"id":"x"}', b"garbage", b'{"id":4}')
+        reader = open_reader(ORDER, valueFormat="json", startingOffsets="earliest")
+        assert [row["id"] for row in self.read(reader)] == [1, 4]
+        first, second = broker.topic("orders.dead").records(value_format="bytes")
+        assert (first.key, first.value) == ("k1", b'{"id":"x"}')
+        assert dict(first.headers) == {
+            "trace": b"1",
+            "headwater.reason": b'field id is not a whole number of 64 bits: "x"',
+            "headwater.topic": b"orders",
+            "headwater.partition": b"0",
+            "headwater.offset": b"1",
+        }
+        assert second.value == b"garbage"
+
+    def test_a_task_that_runs_again_loses_no_dead_letter(self, broker: Broker, open_reader) -> None:
+        self.sent(broker, b"garbage", b'{"id":2}')
+        reader = open_reader(
+            ORDER, valueFormat="json", startingOffsets="earliest", deadLetterTopic="lost"
+        )
+        assert [[row["id"] for row in self.read(reader)] for _ in range(2)] == [[2], [2]]
+        letters = broker.topic("lost").records(value_format="bytes")
+        assert {dict(each.headers)["headwater.offset"] for each in letters} == {b"0"}
+
+    def test_a_dead_letter_that_cannot_be_stored_fails_the_task(
+        self, broker: Broker, open_reader
+    ) -> None:
+        """Otherwise it would be lost."""
+        broker.create_topic("tiny", max_message_bytes=100)
+        self.sent(broker, b"garbage" * 100)
+        reader = open_reader(
+            ORDER, valueFormat="json", startingOffsets="earliest", deadLetterTopic="tiny"
+        )
+        with pytest.raises(InvalidRequest, match="larger than the topic's"):
+            self.read(reader)
+
+    def test_unreadable_values_may_fail_the_task(self, broker: Broker, open_reader) -> None:
+        self.sent(broker, b'{"id":1}', b'{"id":"x"}')
+        reader = open_reader(
+            ORDER, valueFormat="json", startingOffsets="earliest", badRecords="fail"
+        )
+        with pytest.raises(UnreadableValue, match="orders-0 has an unreadable value at offset 1"):
+            self.read(reader)
+
+    def test_an_unfit_schema_is_refused_before_anything_is_read(self, open_reader) -> None:
+        from pyspark.sql.types import DayTimeIntervalType
+
+        with pytest.raises(NotSupported, match="duration"):
+            open_reader(StructType([StructField("a", DayTimeIntervalType())]), valueFormat="json")
+        with pytest.raises(InvalidRequest, match="valueFormat"):
+            open_reader(ORDER)
+        with pytest.raises(InvalidRequest, match="_offset of the schema must be offset BIGINT"):
+            open_reader(
+                StructType([*ORDER, StructField("_offset", BinaryType())]), valueFormat="json"
+            )
+        with pytest.raises(InvalidRequest, match="no column that comes from the value"):
+            open_reader(StructType([StructField("_offset", LongType())]), valueFormat="json")
+
+
+def test_the_columns_are_those_that_spark_expects() -> None:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    assert to_arrow_schema(RAW, timezone="UTC") == columns.WITHOUT_HEADERS
