@@ -94,7 +94,7 @@ class Inputs:
             .options(**topic.options)
         )
         if topic.schema is not None:
-            reader = reader.option("valueSchema", topic.schema)
+            reader = reader.option("valueSchema", topic.schema).option("valueFormat", "json")
         frame = reader.load()
         if topic.event_time is None or topic.watermark is None:
             return frame
@@ -106,15 +106,16 @@ class Inputs:
         return frame.withWatermark(topic.event_time, topic.watermark)
 
     def _latest(self, name: str, topic: str, schema: str, options: Mapping[str, str]) -> DataFrame:
-        """The last row of each key, the same again if a batch is repeated: see `changelog_source`."""
+        """The last row of each key, the same again if a batch is repeated: see `changelog/`."""
         self.topics[name] = topic
         return (
             self._spark.read.format(CHANGELOG_FORMAT)
             .options(**self._where.options())
             .option("subscribe", topic)
             .option("valueSchema", schema)
+            .option("valueFormat", "json")
             .option("checkpoint", str(self._checkpoint.spark))
-            .option("pins", str(self._checkpoint.folder / "tables" / name))
+            .option("folder", str(self._checkpoint.folder / "tables" / name))
             .options(**options)
             .load()
         )
