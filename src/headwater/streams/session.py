@@ -1,5 +1,6 @@
 """The Spark session: settings that suit streams, Java found or asked for, our source and sink known."""
 
+import logging
 import os
 import shutil
 import sys
@@ -58,6 +59,8 @@ def open_session(
     for key, value in {**PRESET, **(LOCAL if is_local else {}), **(conf or {})}.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
+    # Its errors reach us as exceptions; on the terminal they would be pages of Java.
+    logging.getLogger("DataFrameQueryContextLogger").disabled = True
     register(session)
     return session
 

@@ -15,6 +15,7 @@ from headwater.streams.run.inputs import Inputs
 from headwater.streams.run.records import (
     DELETED,
     flatten_windows,
+    refuse_twins,
     refuse_unfit,
     to_records,
 )
@@ -55,7 +56,9 @@ def plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) -> 
     assert isinstance(output, Table | MaterializedView)
     checkpoint = where.checkpoints.of(graph.name, flow.name, output.version)
     inputs = Inputs(graph, spark, where, checkpoint)
-    result = flatten_windows(inputs.result(flow))
+    result = inputs.result(flow)
+    refuse_twins(result.columns, output)
+    result = flatten_windows(result)
     refuse_unfit(result.schema, output)
     try:
         records = to_records(result, output)

@@ -59,7 +59,7 @@ def to_records(frame: DataFrame, output: Table | MaterializedView) -> DataFrame:
 
 
 def refuse_unfit(schema: StructType, output: Table | MaterializedView) -> None:
-    """A view without its key columns, or with two columns of one name, can never be written."""
+    """A result without its key columns can never be written."""
     names = [each.name for each in schema.fields]
     missing = [each for each in output.key if each not in names]
     if missing:
@@ -67,7 +67,11 @@ def refuse_unfit(schema: StructType, output: Table | MaterializedView) -> None:
             f"{output.location}: {output.name!r} has no column {missing[0]!r} for its key",
             hint=f"its columns are: {', '.join(names)}",
         )
-    twice = [each for each in names if names.count(each) > 1]
+
+
+def refuse_twins(columns: list[str], output: Table | MaterializedView) -> None:
+    """Two columns of one name cannot both be written."""
+    twice = [each for each in columns if columns.count(each) > 1]
     if twice:
         raise InvalidRequest(
             f"{output.location}: {output.name!r} has two columns {twice[0]!r}",

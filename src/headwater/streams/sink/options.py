@@ -19,7 +19,9 @@ KNOWN: Final = (
     "checkpointLocation",
     "queryId",
     "batchId",
+    # Spark hands these on, though they are its own.
     "path",
+    "queryName",
 )
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 LONGEST_TRANSACTION_MS: Final = 900_000
