@@ -1,5 +1,6 @@
 """`headwater pipeline check`."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -27,7 +28,7 @@ def command(session: Session, path: Path | None) -> None:
         from headwater.streams.session import open_session  # noqa: PLC0415
 
         graphs = [pipeline.graph() for pipeline in find_pipelines(path)]
-        spark = open_session("headwater check", master="local[1]")
+        spark = open_session("headwater pipeline check", master="local[1]")
         try:
             planned = Runner(spark, client, where).plan(graphs)
         finally:
@@ -37,14 +38,22 @@ def command(session: Session, path: Path | None) -> None:
         [
             {
                 "query": each.name,
-                "reads": ", ".join(each.reads.values()),
+                "reads": _listed(session, each.reads.values()),
                 "writes": each.output.topic,
-                "key": ", ".join(each.output.key),
+                "key": _listed(session, each.output.key),
                 "mode": each.output_mode,
-                "columns": ", ".join(
-                    f"{field.name} {field.dataType.simpleString()}" for field in each.schema.fields
+                "columns": _listed(
+                    session,
+                    [
+                        f"{field.name} {field.dataType.simpleString()}"
+                        for field in each.schema.fields
+                    ],
                 ),
             }
             for each in planned
         ],
     )
+
+
+def _listed(session: Session, parts: Iterable[str]) -> list[str] | str:
+    return list(parts) if session.output.is_json else ", ".join(parts)

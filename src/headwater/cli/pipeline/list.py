@@ -15,7 +15,7 @@ from headwater.cli.session import Session
     ),
 )
 def command(session: Session) -> None:
-    """List the queries of all pipelines with their state and lag."""
+    """List queries with their state and lag, of all pipelines."""
     require_spark()
     from headwater.streams.run.board import Board  # noqa: PLC0415
 

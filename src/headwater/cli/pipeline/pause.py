@@ -23,4 +23,4 @@ def command(session: Session, name: str) -> None:
         from headwater.streams.run.board import Board  # noqa: PLC0415
 
         Board(client).wish(found, paused=True)
-    session.output.note(f"{', '.join(found)} will pause")
+    session.output.rows(("query", "paused"), [{"query": each, "paused": True} for each in found])
