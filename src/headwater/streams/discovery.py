@@ -65,8 +65,10 @@ def _load(file: Path) -> ModuleType:
         sys.path.insert(0, folder)
     try:
         spec.loader.exec_module(module)
-    except InvalidRequest:
-        raise
+    except InvalidRequest as error:
+        if f"{file.name}:" in error.what:
+            raise
+        raise InvalidRequest(f"{_where(error, file)}: {error.what}", error.hint) from error
     except Exception as error:
         raise InvalidRequest(f"{_where(error, file)}: {type(error).__name__}: {error}") from error
     return module

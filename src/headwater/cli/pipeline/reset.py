@@ -51,9 +51,12 @@ def command(session: Session, name: str) -> None:
             title="to forget",
         )
         session.ask(f"Forget the results and the state of {', '.join(e.name for e in found)}?")
-        for folder, trims in zip(folders, plans, strict=True):
+        for each, folder, trims in zip(found, folders, plans, strict=True):
             _remove(folder)
-            client.admin.topics.trim(trims)
+            if each.kind == "table":
+                client.admin.topics.trim(trims)
+            else:  # Kafka trims no compacted topic; followers notice a new one and begin again, too.
+                client.admin.topics.delete(each.topic)
     session.output.note("they begin again at the next run")
 
 
