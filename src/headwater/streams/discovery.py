@@ -88,7 +88,7 @@ def _where(error: Exception, file: Path) -> str:
     lines = [
         each.lineno
         for each in traceback.extract_tb(error.__traceback__)
-        if Path(each.filename) == file
+        if Path(each.filename).resolve() == file.resolve()
     ]
     line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
     return f"{file}:{line}" if line else str(file)
