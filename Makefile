@@ -5,9 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ROUNDS ?= 24
 SEED ?= 1
+BROKER ?= headwater
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench conformance crash clean
+.PHONY: help demo test check format bench conformance crash transactions clean
 
 help: ## list the tasks
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
@@ -36,6 +37,7 @@ format: $(READY) ## rewrite the sources in the house format
 
 bench: $(READY) ## measure beside Apache Kafka, write bench/results and docs/benchmarks.md
 	$(BIN)/python bench/broker.py
+	$(BIN)/python bench/transactions.py
 
 conformance: $(READY) ## the same scenarios on our broker and on Apache Kafka
 	$(BIN)/python -m pytest tests/conformance tests/clients tests/bulk --broker headwater
@@ -43,6 +45,9 @@ conformance: $(READY) ## the same scenarios on our broker and on Apache Kafka
 
 crash: $(READY) ## a long campaign of power cuts, kills and disk faults (ROUNDS=n, SEED=n)
 	$(BIN)/python tests/crash/campaign.py --rounds $(ROUNDS) --seed $(SEED)
+
+transactions: $(READY) ## a long campaign of transactions under fire (ROUNDS=n, SEED=n, BROKER=headwater|kafka)
+	$(BIN)/python tests/histories/campaign.py --rounds $(ROUNDS) --seed $(SEED) --broker $(BROKER)
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

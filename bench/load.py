@@ -7,6 +7,7 @@ Payloads are random bytes: virtual disks write zeros several times faster than d
 import os
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -53,19 +54,9 @@ def produce(bootstrap: str, topic: str, records: int, size_bytes: int) -> Throug
         if error is not None:
             failures.append(error)
 
-    producer = Producer(
-        {
-            "bootstrap.servers": bootstrap,
-            "acks": "all",
-            "linger.ms": 5,
-            "batch.size": 1_000_000,
-            "queue.buffering.max.messages": 2 * MAX_QUEUED,
-            # Reports of success would cost the client more than the broker.
-            "delivery.report.only.error": True,
-        }
-    )
+    producer = Producer(_producer_settings(bootstrap))
     producer.list_topics(topic, 10)
-    chunk = [{"value": os.urandom(size_bytes)} for _ in range(CHUNK)]
+    chunk = _chunk(size_bytes)
     began, cpu = time.monotonic(), time.process_time()
     for _ in range(records // CHUNK):
         while len(producer) > MAX_QUEUED:
@@ -77,6 +68,48 @@ def produce(bootstrap: str, topic: str, records: int, size_bytes: int) -> Throug
     seconds = time.monotonic() - began
     assert not failures, failures[0]
     return Throughput(records, size_bytes, seconds, time.process_time() - cpu)
+
+
+def produce_in_transactions(
+    bootstrap: str, topic: str, transactions: int, size_bytes: int
+) -> Throughput:
+    """Write one transaction of `CHUNK` records after the other, as one producer does."""
+    producer = Producer(
+        _producer_settings(bootstrap)
+        | {
+            "transactional.id": f"bench-{topic}",
+            # Every transaction goes to all partitions, not to one for some milliseconds.
+            "sticky.partitioning.linger.ms": 0,
+        }
+    )
+    producer.init_transactions(60)
+    producer.list_topics(topic, 10)
+    chunk = _chunk(size_bytes)
+    began, cpu = time.monotonic(), time.process_time()
+    for _ in range(transactions):
+        producer.begin_transaction()
+        queued = producer.produce_batch(topic, chunk)
+        assert queued == CHUNK, f"the client queued {queued} of {CHUNK} records"
+        # Raises if a record was not acknowledged.
+        producer.commit_transaction(60)
+    seconds = time.monotonic() - began
+    return Throughput(transactions * CHUNK, size_bytes, seconds, time.process_time() - cpu)
+
+
+def _producer_settings(bootstrap: str) -> dict[str, Any]:
+    return {
+        "bootstrap.servers": bootstrap,
+        "acks": "all",
+        "linger.ms": 5,
+        "batch.size": 1_000_000,
+        "queue.buffering.max.messages": 2 * MAX_QUEUED,
+        # Reports of success would cost the client more than the broker.
+        "delivery.report.only.error": True,
+    }
+
+
+def _chunk(size_bytes: int) -> list[dict[str, bytes]]:
+    return [{"value": os.urandom(size_bytes)} for _ in range(CHUNK)]
 
 
 def consume(bootstrap: str, topic: str, partitions: int, size_bytes: int) -> Throughput:

@@ -1,32 +1,28 @@
 """What is measured of a broker, one function per family; a broker is a running rig."""
 
 import os
-import resource
-import statistics
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
-from pathlib import Path
-from typing import Any, Final, TypeVar
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from typing import Final
 
 import load
+from runs import Report
+from watch import (
+    apart,
+    broker_cpu,
+    drop_page_cache,
+    let_disk_settle,
+    peak_memory,
+    percentile,
+)
 
 from conformance.batches import batch
 from conformance.calls import create_topic, produce
 from conformance.raw import Connection, ErrorCode
-from rigs.apache_kafka import ApacheKafka
-from rigs.headwater_process import HeadwaterProcess
-
-Broker = HeadwaterProcess | ApacheKafka
-Report = Callable[[str, float], None]
-T = TypeVar("T")
+from rigs.brokers import Broker
 
 SHAPES: Final = ((100, 1), (100, 8), (1024, 1), (1024, 8))
 TOPICS_PER_REQUEST: Final = 100
@@ -81,8 +77,8 @@ def start(new_broker: Callable[[], Broker], report: Report) -> None:
         report("memory idle", broker.process.resident_bytes() / 1e6)
 
 
-def throughput(broker: Broker, scale: Scale, report: Report) -> None:
-    _warm_up(broker)
+def throughput(broker: Broker, report: Report, scale: Scale) -> None:
+    warm_up(broker)
     for size_bytes, partitions in SHAPES:
         topic = f"throughput-{size_bytes}-{partitions}"
         load.create_topic(broker.bootstrap, topic, partitions)
@@ -90,14 +86,14 @@ def throughput(broker: Broker, scale: Scale, report: Report) -> None:
         wanted = scale.bytes_per_shape if size_bytes > 100 else scale.bytes_per_shape // 4
         records = wanted // size_bytes // load.CHUNK * load.CHUNK
         shape = label(size_bytes, partitions)
-        with _broker_cpu(broker) as cpu:
+        with broker_cpu(broker) as cpu:
             written = apart(load.produce, broker.bootstrap, topic, records, size_bytes)
         report(f"produce {shape}", written.mb_per_second)
         report(f"produce {shape}: client cores", written.client_cpu_seconds / written.seconds)
         report(f"produce {shape}: broker cores", cpu.seconds / written.seconds)
         # Reading is over so soon that one look is not enough.
         for _ in range(3):
-            with _broker_cpu(broker) as cpu:
+            with broker_cpu(broker) as cpu:
                 read = apart(load.consume, broker.bootstrap, topic, partitions, size_bytes)
             report(f"consume {shape}", read.mb_per_second)
             report(f"consume {shape}: client cores", read.client_cpu_seconds / read.seconds)
@@ -105,7 +101,7 @@ def throughput(broker: Broker, scale: Scale, report: Report) -> None:
         load.delete_topic(broker.bootstrap, topic)
 
 
-def latency(broker: Broker, scale: Scale, report: Report) -> None:
+def latency(broker: Broker, report: Report, scale: Scale) -> None:
     load.create_topic(broker.bootstrap, "latency", 1)
     apart(load.latencies_ms, broker.bootstrap, "latency", 1024, 1000, 2)
     samples = apart(
@@ -115,7 +111,7 @@ def latency(broker: Broker, scale: Scale, report: Report) -> None:
     report("latency p99", percentile(samples, 99))
 
 
-def catch_up(broker: Broker, scale: Scale, report: Report) -> None:
+def catch_up(broker: Broker, report: Report, scale: Scale) -> None:
     """A producer at a fixed rate, alone and then beside a consumer that reads a backlog.
 
     Warm: the backlog is in the page cache, as after minutes. Cold: it is on disk only, as after days.
@@ -127,19 +123,19 @@ def catch_up(broker: Broker, scale: Scale, report: Report) -> None:
     for backlog in ("warm", "cold"):
         os.sync()
         if backlog == "cold":
-            _drop_page_cache(broker.directory)
-        _let_disk_settle(broker.directory)
+            drop_page_cache(broker.directory)
+        let_disk_settle(broker.directory)
         _catch_up_once(
-            broker, scale, lambda name, value, kind=backlog: report(f"{kind} {name}", value)
+            broker, lambda name, value, kind=backlog: report(f"{kind} {name}", value), scale
         )
 
 
-def _catch_up_once(broker: Broker, scale: Scale, report: Report) -> None:
+def _catch_up_once(broker: Broker, report: Report, scale: Scale) -> None:
     live = (broker.bootstrap, "live", 1024, 1000)
     alone = apart(load.latencies_ms, *live, scale.latency_seconds)
     before = broker.process.resident_bytes()
     beside: list[float] = []
-    with _peak_memory(broker) as peak, ProcessPoolExecutor(2, get_context("spawn")) as pool:
+    with peak_memory(broker) as peak, ProcessPoolExecutor(2, get_context("spawn")) as pool:
         reading = pool.submit(load.consume, broker.bootstrap, "backlog", 8, 1024)
         while not reading.done():
             beside += pool.submit(load.latencies_ms, *live, 1).result()
@@ -151,7 +147,7 @@ def _catch_up_once(broker: Broker, scale: Scale, report: Report) -> None:
     report("catch-up: memory peak", peak.bytes / 1e6)
 
 
-def restart(broker: Broker, scale: Scale, report: Report) -> None:
+def restart(broker: Broker, report: Report, scale: Scale) -> None:
     """Stop cleanly and start again with many partitions on disk."""
     with Connection(broker.bootstrap, timeout_s=300) as connection:
         for first in range(0, scale.topics, TOPICS_PER_REQUEST):
@@ -165,100 +161,9 @@ def restart(broker: Broker, scale: Scale, report: Report) -> None:
     report(f"restart with {scale.topics} topics x 8 partitions", broker.start_seconds)
 
 
-class OtherPrograms:
-    """Processor time that the machine spent on anything but this run and what it started."""
-
-    def __init__(self) -> None:
-        self.began = time.monotonic()
-        self.others = self._others()
-
-    def cores(self) -> float:
-        """Cores in use by others on average; right once every child has ended."""
-        return (self._others() - self.others) / (time.monotonic() - self.began)
-
-    def _others(self) -> float:
-        # cpu user nice system idle iowait irq softirq steal: time of all cores since the start.
-        ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
-        busy = (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
-        own = sum(
-            usage.ru_utime + usage.ru_stime
-            for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        )
-        return busy - own
-
-
-def percentile(samples: list[float], rank: int) -> float:
-    return statistics.quantiles(samples, n=100)[rank - 1]
-
-
-def apart(function: Callable[..., T], *arguments: Any) -> T:
-    """Call the load in a process of its own, so that it shares no interpreter with anything."""
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        return pool.submit(function, *arguments).result()
-
-
-def _warm_up(broker: Broker) -> None:
+def warm_up(broker: Broker) -> None:
     """The JVM compiles while it serves; nobody measures that on purpose."""
     load.create_topic(broker.bootstrap, "warm-up", 8)
     for _ in range(2):
         apart(load.produce, broker.bootstrap, "warm-up", 50_000, 1024)
         apart(load.consume, broker.bootstrap, "warm-up", 8, 1024)
-
-
-@dataclass
-class _Cpu:
-    seconds: float = 0.0
-
-
-@contextmanager
-def _broker_cpu(broker: Broker) -> Iterator[_Cpu]:
-    used = _Cpu()
-    began = broker.process.cpu_seconds()
-    yield used
-    used.seconds = broker.process.cpu_seconds() - began
-
-
-@dataclass
-class _Peak:
-    bytes: int = 0
-
-
-@contextmanager
-def _peak_memory(broker: Broker) -> Iterator[_Peak]:
-    peak, finished = _Peak(), threading.Event()
-
-    def watch() -> None:
-        while not finished.wait(0.05):
-            peak.bytes = max(peak.bytes, broker.process.resident_bytes())
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        yield peak
-    finally:
-        finished.set()
-        watcher.join()
-
-
-def _drop_page_cache(directory: Path) -> None:
-    """Make the backlog cold; what is on disk already can be dropped from memory."""
-    for path in directory.rglob("*"):
-        if path.is_file():
-            descriptor = os.open(path, os.O_RDONLY)
-            try:
-                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-            finally:
-                os.close(descriptor)
-
-
-def _let_disk_settle(directory: Path, within_s: float = 60) -> None:
-    """Wait until a small write is synced quickly again: what was written before is still under way."""
-    deadline = time.monotonic() + within_s
-    quick = 0
-    with (directory.parent / "settle").open("wb") as probe:
-        while quick < 50 and time.monotonic() < deadline:
-            began = time.monotonic()
-            probe.write(b"x")
-            probe.flush()
-            os.fdatasync(probe.fileno())
-            quick = quick + 1 if time.monotonic() - began < 0.01 else 0

@@ -2,29 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Final
 
 import pytest
 
-from rigs.apache_kafka import ApacheKafka
-from rigs.headwater_process import HeadwaterProcess
+from rigs.brokers import RIGS, Broker
 from rigs.process import Unavailable
-
-# Housekeeping is made frequent, so that its effects can be seen quickly.
-RIGS: Final[dict[str, Callable[[], HeadwaterProcess | ApacheKafka]]] = {
-    "headwater": lambda: HeadwaterProcess(
-        {"retention_check_ms": "200", "compaction_check_ms": "100"}
-    ),
-    "kafka": lambda: ApacheKafka(
-        {
-            "offsets.topic.num.partitions": "4",
-            "log.initial.task.delay.ms": "100",
-            "log.retention.check.interval.ms": "200",
-            "log.segment.delete.delay.ms": "100",
-            "log.cleaner.backoff.ms": "100",
-        }
-    ),
-}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -43,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="module")
-def own_broker(request: pytest.FixtureRequest) -> Iterator[HeadwaterProcess | ApacheKafka]:
+def own_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     """A broker for one module alone, which may stop, kill and restart it."""
     broker = request.config.getoption("--broker")
     if ":" in broker:
@@ -63,9 +45,7 @@ def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @contextmanager
-def running(
-    rig: Callable[[], HeadwaterProcess | ApacheKafka],
-) -> Iterator[HeadwaterProcess | ApacheKafka]:
+def running(rig: Callable[[], Broker]) -> Iterator[Broker]:
     """Start the broker, or skip with the reason why this machine cannot."""
     with ExitStack() as stack:
         try:

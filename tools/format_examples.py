@@ -11,11 +11,15 @@ from pathlib import Path
 
 from headwater.broker.data_directory import CLEAN_MAGIC, META_MAGIC
 from headwater.broker.groups.records import CommittedOffset, TopicPartition, encode_offset
+from headwater.broker.transactions.records import encode_transaction
+from headwater.broker.transactions.transaction import Transaction, TransactionState
 from headwater.log import checksummed
+from headwater.log.aborted import AbortedIndex, AbortedTransaction
 from headwater.log.index import Index
 from headwater.log.producers import Producers
 from headwater.log.state import RECOVERY_POINT_MAGIC, PartitionState
-from headwater.wire.record_batch import read_header, stamped_head
+from headwater.wire.markers import EndedRecords, EndMarker, encode_marker
+from headwater.wire.record_batch import ProducerIdAndEpoch, read_header, stamped_head
 from headwater.wire.records import encode_batch
 
 DOCS = Path(__file__).parent.parent / "docs/formats"
@@ -98,6 +102,41 @@ def _segment() -> tuple[bytes, list[tuple[int, str]]]:
     return stored, [*HEADER, *first, *second]
 
 
+def _marker() -> tuple[bytes, list[tuple[int, str]]]:
+    marker = EndMarker(is_commit=False, coordinator_epoch=3, ended=EndedRecords(40, 44))
+    batch = encode_marker(marker, ProducerIdAndEpoch(7, 1), timestamp_ms=1_700_000_000_000)
+    stored = stamped_head(read_header(batch), base_offset=43, leader_epoch=0) + batch[61:]
+    record = [
+        (2, "record: length 66"),
+        (1, "attributes"),
+        (1, "timestamp_delta 0"),
+        (1, "offset_delta 0"),
+        (5, "key: size 4, version 0, type 0 (abort)"),
+        (7, "value: size 6, version 0, coordinator_epoch 3"),
+        (1, "header_count 2"),
+        (13, "header: size 12, first-offset"),
+        (9, "size 8, 40"),
+        (19, "header: size 18, last-stable-offset"),
+        (9, "size 8, 44"),
+    ]
+    return stored, [*HEADER, *record]
+
+
+def _txnindex() -> tuple[bytes, list[tuple[int, str]]]:
+    index = AbortedIndex()
+    index.entries.append(AbortedTransaction(7, 40, 43, 44))
+    index.stable_to = 130
+    entry = [
+        (8, "log_size 9000"),
+        (8, "stable_to 130"),
+        (8, "producer_id 7"),
+        (8, "first_offset 40"),
+        (8, "last_offset 43"),
+        (8, "last_stable_offset 44"),
+    ]
+    return _framed(index.encode(log_size=9000), entry)
+
+
 def _index() -> tuple[bytes, list[tuple[int, str]]]:
     index = Index()
     index.note(0, 0, -1)
@@ -120,9 +159,12 @@ def _snapshot() -> tuple[bytes, list[tuple[int, str]]]:
     header = read_header(batch)._replace(producer_id=7, producer_epoch=0, base_sequence=0)
     producers.note(header, 100)
     fields = [
+        (4, "uncertain_count 0"),
         (8, "producer_id 7"),
         (2, "epoch 0"),
         (8, "last_timestamp"),
+        (4, "coordinator_epoch -1"),
+        (8, "transaction_start -1"),
         (1, "count 1"),
         (4, "first_sequence 0"),
         (4, "last_sequence 9"),
@@ -182,8 +224,48 @@ def _offset_record() -> tuple[bytes, list[tuple[int, str]]]:
     return key + value, fields
 
 
+def _transaction_record() -> tuple[bytes, list[tuple[int, str]]]:
+    transaction = Transaction(
+        "app",
+        ProducerIdAndEpoch(7, 1),
+        timeout_ms=60_000,
+        state=TransactionState.PREPARE_COMMIT,
+        partitions=frozenset({TopicPartition("orders", 3)}),
+        started_at_ms=1_700_000_000_000,
+        updated_at_ms=1_700_000_000_500,
+        previous_producer_id=7,
+        last_epoch=0,
+        version=2,
+    )
+    key, value = encode_transaction("app", transaction)
+    assert value is not None
+    fields = [
+        (2, "key: version 0"),
+        (5, "transactional_id: size 3, app"),
+        (2, "value: version 1"),
+        (8, "producer_id 7"),
+        (2, "producer_epoch 1"),
+        (4, "transaction_timeout_ms 60000"),
+        (1, "transaction_status 2 (PrepareCommit)"),
+        (1, "transaction_partitions: 1"),
+        (7, "topic: size 6, orders"),
+        (1, "partition_ids: 1"),
+        (4, "partition 3"),
+        (1, "no tags"),
+        (8, "transaction_last_update_timestamp_ms"),
+        (8, "transaction_start_timestamp_ms"),
+        (1, "3 tags"),
+        (10, "tag 0: size 8, previous_producer_id 7"),
+        (4, "tag 2: size 2, client_transaction_version 2"),
+        (4, "tag 100: size 2, last_producer_epoch 0"),
+    ]
+    return key + value, fields
+
+
 EXAMPLES: dict[str, Callable[[], tuple[bytes, list[tuple[int, str]]]]] = {
     "segment": _segment,
+    "marker": _marker,
+    "txnindex": _txnindex,
     "index": _index,
     "snapshot": _snapshot,
     "partition": _partition,
@@ -191,6 +273,7 @@ EXAMPLES: dict[str, Callable[[], tuple[bytes, list[tuple[int, str]]]]] = {
     "meta": _meta,
     "clean-shutdown": _clean_shutdown,
     "offset-record": _offset_record,
+    "transaction-record": _transaction_record,
 }
 
 if __name__ == "__main__":

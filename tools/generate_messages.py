@@ -17,6 +17,8 @@ TARGET = Path(__file__).parent.parent / "src/headwater/wire/messages"
 
 # The newest version to take, where kio knows one that Apache Kafka 4.3 holds back as unstable.
 MODULES: dict[str, int | None] = {
+    "add_offsets_to_txn": None,
+    "add_partitions_to_txn": None,
     "alter_configs": None,
     "alter_partition_reassignments": None,
     "api_versions": None,
@@ -34,7 +36,9 @@ MODULES: dict[str, int | None] = {
     "describe_producers": None,
     "describe_quorum": None,
     "describe_topic_partitions": None,
+    "describe_transactions": None,
     "elect_leaders": None,
+    "end_txn": None,
     "fetch": None,
     "find_coordinator": None,
     "heartbeat": None,
@@ -46,6 +50,7 @@ MODULES: dict[str, int | None] = {
     "list_groups": None,
     "list_offsets": None,
     "list_partition_reassignments": None,
+    "list_transactions": None,
     "metadata": None,
     "offset_commit": None,
     "offset_delete": None,
@@ -53,6 +58,8 @@ MODULES: dict[str, int | None] = {
     "offset_for_leader_epoch": None,
     "produce": None,
     "sync_group": None,
+    "txn_offset_commit": None,
+    "write_txn_markers": None,
 }
 
 KINDS = {

@@ -67,6 +67,12 @@ class BrokerSettings:
     )
     offsets_check_ms: int = setting(600_000, "how often expired offsets are looked for")
     transaction_max_timeout_ms: int = setting(900_000, "longest transaction timeout")
+    transactional_id_expiration_ms: int = setting(
+        604_800_000, "a transactional id that is not used for so long is forgotten"
+    )
+    transactional_id_check_ms: int = setting(
+        3_600_000, "how often expired transactional ids are looked for"
+    )
 
 
 @dataclass(frozen=True, slots=True)

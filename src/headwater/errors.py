@@ -48,6 +48,14 @@ class Fenced(HeadwaterError):
     """A newer owner of the same identity exists; this one must stop."""
 
 
+class CoordinatorFenced(Fenced):
+    """A newer coordinator has taken over the transactions of this producer."""
+
+
+class Superseded(Fenced):
+    """A newer connection of the same client has taken over; what comes on this one is late."""
+
+
 class NotSupported(HeadwaterError):
     """A correct request for something this build does not do."""
 
@@ -79,6 +87,10 @@ class InvalidRecord(InvalidRequest):
 
 class InvalidTransaction(Conflict):
     """The batch belongs to a transaction that is not open here."""
+
+
+class OutsideTransaction(InvalidTransaction):
+    """A transactional batch comes without a transactional id."""
 
 
 class UnsupportedCodec(InvalidRequest):

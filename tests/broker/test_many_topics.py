@@ -46,7 +46,7 @@ def test_a_thousand_topics_start_after_a_clean_stop_without_opening_their_logs(
         assert not {each for each in opened if each.startswith("topic-")}
         with Connection(broker.bootstrap) as connection:
             answer = connection.request("metadata", 12, topics=None)
-            assert sum(len(each.partitions) for each in answer.topics) == 8001
+            assert sum(len(each.partitions) for each in answer.topics) == 8002
             assert b"kept" in fetch(connection, "topic-7", partition=3).records
         opened = {path.parent.name for path in disk.opened if path.parent.name.startswith("topic")}
         assert opened == {"topic-7-3"}

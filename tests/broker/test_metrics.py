@@ -66,10 +66,12 @@ def test_what_happened_can_be_read(broker: Broker, address: str) -> None:
     place = 'topic="orders",partition="0"'
     assert samples["headwater_log_end_offset"][place] == 2
     assert samples["headwater_log_high_watermark"][place] == 2
+    assert samples["headwater_log_last_stable_offset"][place] == 2
+    assert samples["headwater_transactions_ongoing"][""] == 0
     assert samples["headwater_log_size_bytes"][place] > 0
     assert samples["headwater_log_failed"][place] == 0
     assert samples["headwater_received_bytes_total"][""] > 0
-    assert samples["headwater_topics"][""] == 2
+    assert samples["headwater_topics"][""] == 3
 
 
 def test_an_idle_broker_renders_too(broker: Broker) -> None:

@@ -1,6 +1,7 @@
 """`headwater log`: the files of a broker, offline."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -8,6 +9,8 @@ import pytest
 
 import headwater as hw
 from cli.test_json_contract import SCHEMAS, strict
+from conformance.raw import Connection
+from conformance.transactional import Transactional
 from headwater.cli.main import run
 from headwater.testing import Broker
 
@@ -85,3 +88,55 @@ def test_dump_stops_at_damage_with_an_error(data: Path, capsys: pytest.CaptureFi
     captured = capsys.readouterr()
     assert len(captured.out.splitlines()) == 2
     assert captured.err.startswith("error: the batch at offset 2 fails its checksum")
+
+
+def test_transactions_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Broker(data=tmp_path) as broker, Connection(broker.bootstrap) as connection:
+        broker.create_topic("orders")
+        producer = Transactional(connection, "app").start()
+        for commit in (True, False):
+            producer.send("orders", b"a", b"b")
+            producer.finish(commit=commit)
+
+    assert run(["log", "dump", str(tmp_path / "orders-0"), "--json"]) == 0
+    batches = documents(capsys)
+    for each in batches:
+        jsonschema.validate(each, strict(SCHEMAS["headwater log dump"]))
+    assert [each["transaction"] for each in batches] == ["part", "commit", "part", "abort"]
+    assert run(["log", "dump", str(tmp_path / "orders-0"), "--records", "--json"]) == 0
+    assert [each["value"] for each in documents(capsys)] == ["a", "b"] * 2
+    assert run(["log", "verify", str(tmp_path), "--json"]) == 0
+    orders = next(each for each in documents(capsys) if each["partition"] == "orders-0")
+    jsonschema.validate(orders, strict(SCHEMAS["headwater log verify"]))
+    assert (orders["records"], orders["markers"], orders["batches"]) == (4, 2, 4)
+
+
+def test_damaged_index_of_aborted_transactions_is_found(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index = data / "orders-0" / f"{0:020d}.txnindex"
+    index.write_bytes(index.read_bytes()[:-1])
+
+    assert run(["log", "verify", str(data)]) == 1
+    assert "txnindex" in capsys.readouterr().err
+
+
+def test_compacted_log_is_dumped_with_its_gaps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Broker(data=tmp_path, compaction_check_ms=10) as broker:
+
+        async def compact() -> None:
+            log = broker.embedded.metadata.partition.log
+            log.settings = replace(log.settings, segment_bytes=200)
+            for number in range(20):
+                await broker.embedded.metadata.write("topic/x", {"number": number})
+            await broker.embedded._housekeeping.compact()
+            await broker.embedded.metadata.write("topic/x", None)
+
+        broker.call(compact)
+
+    assert run(["log", "dump", str(tmp_path / "__cluster_metadata-0"), "--json"]) == 0
+    offsets = [each["offset"] for each in documents(capsys)]
+    assert offsets == sorted(offsets)
+    assert len(offsets) < offsets[-1] + 1

@@ -1,7 +1,5 @@
 """The Java client, from Maven, in the scenarios of `java/Scenarios.java`."""
 
-import hashlib
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +7,8 @@ from typing import Final
 
 import pytest
 
-from rigs.apache_kafka import cache_directory, kafka_libs
+from rigs.apache_kafka import kafka_libs
+from rigs.maven import compiled
 from rigs.process import Unavailable
 
 SOURCE: Final = Path(__file__).parent / "java" / "Scenarios.java"
@@ -20,18 +19,11 @@ ASSIGNORS: Final = "org.apache.kafka.clients.consumer."
 def java() -> Iterator[subprocess.Popen[str]]:
     """One JVM for all scenarios; the sources are compiled once per version of them."""
     try:
-        libs = kafka_libs()
+        classpath = compiled(SOURCE, kafka_libs())
     except Unavailable as reason:
         pytest.skip(str(reason))
-    if shutil.which("javac") is None:
-        pytest.skip("javac is not on PATH")
-    version = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]
-    classes = cache_directory() / "java-scenarios" / version
-    if not (classes / "Scenarios.class").exists():
-        javac = ["javac", "-Xlint:all", "-cp", f"{libs}/*", "-d", str(classes), str(SOURCE)]
-        subprocess.run(javac, check=True, timeout=100)
     with subprocess.Popen(
-        ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{classes}:{libs}/*", "Scenarios"],
+        ["java", "-XX:TieredStopAtLevel=1", "-cp", classpath, "Scenarios"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -63,6 +55,11 @@ def java() -> Iterator[subprocess.Popen[str]]:
         "commit",
         "seek",
         "times",
+        "transactions",
+        "transform",
+        "zombie",
+        "transaction-timeout",
+        "admin-transactions",
         "admin-topics",
         "admin-configs",
         "admin-records",

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from rigs.apache_kafka import cache_directory
+from rigs.cache import cache_directory
 
 SCENARIOS: Final = Path(__file__).parent / "kafkajs" / "scenarios.js"
 PACKAGES: Final = ("kafkajs@2.2.4", "kafkajs-snappy@1.1.0")
@@ -53,6 +53,7 @@ def _install(directory: Path) -> None:
         "acks 1",
         "acks -1",
         "idempotent",
+        "transactions",
         "rebalance",
         "commit",
         "seek",

@@ -7,6 +7,7 @@ import pytest
 
 from conformance.calls import create_topic, eventually
 from conformance.raw import Connection, ErrorCode
+from conformance.transactional import NEW, OLD, Transactional
 
 NewTopic = Callable[..., str]
 
@@ -72,3 +73,17 @@ def _is_loaded(connection: Connection) -> bool:
 @pytest.fixture
 def group(coordinator: None) -> str:  # noqa: ARG001, a fixture cannot use fixtures by mark
     return f"conformance-group-{uuid4().hex[:12]}"
+
+
+@pytest.fixture(params=["old", "new"])
+def transactional(
+    request: pytest.FixtureRequest, connection: Connection
+) -> Callable[..., Transactional]:
+    """Make transactional producers, each with an id of its own, in both dialects."""
+    dialect = {"old": OLD, "new": NEW}[request.param]
+
+    def transactional(transactional_id: str | None = None, **fields: int) -> Transactional:
+        name = transactional_id or f"conformance-{uuid4().hex[:12]}"
+        return Transactional(connection, name, dialect, **fields).start()
+
+    return transactional

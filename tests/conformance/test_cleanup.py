@@ -1,5 +1,6 @@
 """Retention and compaction, by what a reader sees of them."""
 
+from collections.abc import Callable
 from typing import Final
 
 import pytest
@@ -16,6 +17,7 @@ from conformance.calls import (
 )
 from conformance.conftest import NewTopic
 from conformance.raw import Connection, ErrorCode
+from conformance.transactional import Transactional, committed_values
 
 HOUR_MS: Final = 3_600_000
 SEGMENT_BYTES: Final = 1_048_576
@@ -233,3 +235,49 @@ def test_compact_and_delete_together(connection: Connection, new_topic: NewTopic
     write(connection, topic, (b"a", b"2"), timestamp=young + 1_000)
     write(connection, topic, (b"last", b"x"), timestamp=young + 2_000)
     eventually(lambda: [offset for offset, _key, _value in kept(connection, topic)] == [2, 3])
+
+
+def test_aborted_record_outdates_nothing_and_goes_away(
+    connection: Connection, new_topic: NewTopic, transactional: Callable[..., Transactional]
+):
+    topic = new_topic(configs=COMPACTED)
+    start = now_ms() - 60_000
+    write(connection, topic, (b"a", b"1"), (b"b", b"1"), timestamp=start)
+    producer = transactional()
+    producer.send(topic, Record(key=b"a", value=b"aborted", timestamp=start + 1_000))
+    producer.send(topic, Record(key=b"x", value=b"aborted", timestamp=start + 1_000))
+    producer.abort()
+    producer.send(topic, Record(key=b"b", value=b"2", timestamp=start + 2_000))
+    producer.commit()
+    write(connection, topic, (b"last", b"1"), timestamp=now_ms() + 1_000)
+    write(connection, topic, (b"very last", b"1"), timestamp=now_ms() + 2_000)
+
+    def values() -> list[bytes | None]:
+        return [value for _, key, value in kept(connection, topic) if len(key or b"") != 4]
+
+    # Keys of four bytes are those of markers.
+    eventually(lambda: b"aborted" not in values() and b"1" in values())
+    eventually(lambda: [each[2] for each in kept(connection, topic) if each[1] == b"b"] == [b"2"])
+
+    assert committed_values(connection, topic) == [b"1", b"2", b"1", b"1"]
+    assert [key for _, key, _ in kept(connection, topic) if key == b"a"] == [b"a"]
+
+
+def test_compaction_does_not_pass_an_open_transaction(
+    connection: Connection, new_topic: NewTopic, transactional: Callable[..., Transactional]
+):
+    topic, control = new_topic(configs=COMPACTED), new_topic(configs=COMPACTED)
+    start = now_ms() - 60_000
+    producer = transactional()
+    producer.send(topic, Record(key=b"a", value=b"open", timestamp=start))
+    for number in range(4):
+        for name in (topic, control):
+            write(connection, name, (b"a", b"%d" % number), timestamp=start + 1_000 * number + 500)
+
+    eventually(lambda: len(kept(connection, control)) < 4)
+
+    assert len(kept(connection, topic)) == 5
+    producer.commit()
+    write(connection, topic, (b"last", b"1"), timestamp=now_ms() + 1_000)
+    eventually(lambda: len([1 for each in kept(connection, topic) if each[1] == b"a"]) == 1)
+    assert committed_values(connection, topic) == [b"3", b"1"]

@@ -27,11 +27,14 @@ sys.path.insert(0, str(TESTS))
 from crash import test_damage_to_a_log as damage  # noqa: E402 - after the path is set
 from crash.damaged_log import Original  # noqa: E402
 from crash.log_workload import COMPACTED, DELETED  # noqa: E402
+from crash.test_damage_to_transactions import damage_campaign  # noqa: E402
 from crash.test_killed_broker import kill_campaign, pause_campaign  # noqa: E402
+from crash.test_killed_transactions import transaction_kill_campaign  # noqa: E402
 from crash.test_power_cut_of_a_broker import broker_campaign  # noqa: E402
 from crash.test_power_cut_of_a_log import campaign as log_campaign  # noqa: E402
+from crash.test_power_cut_of_transactions import transaction_campaign  # noqa: E402
 
-BROKEN = ("lost", "duplicated", "reordered", "seen then gone", "other failures")
+BROKEN = ("lost", "duplicated", "reordered", "seen then gone", "torn", "other failures")
 DEFAULT_ROUNDS = 24
 ROUNDS_WITH_A_LONG_PAUSE = 10
 """From so many rounds on, the broker is also stopped for a whole minute."""
@@ -40,6 +43,7 @@ MEANINGS = {
     "duplicated": ("twice", "doubled"),
     "reordered": ("out of order",),
     "seen then gone": ("a reader saw",),
+    "torn": ("is torn", "was never committed", "not committed"),
 }
 
 
@@ -56,7 +60,9 @@ class Campaign:
             seed = self.seed + number
             self._try(seed, "log", self._cut_logs)
             self._try(seed, "broker", self._cut_a_broker)
+            self._try(seed, "transactions", self._cut_transactions)
             self._try(seed, "kill", self._kill)
+            self._try(seed, "kill transactions", self._kill_transactions)
             self._try(seed, "damage", self._damage)
             if number == 0:
                 self._try(seed, "faults", self._faults)
@@ -67,6 +73,7 @@ class Campaign:
     def _progress(self) -> str:
         broken = sum(self.counts[each] for each in BROKEN)
         told = ("cut points", "kills", "damaged files", "acknowledged records checked")
+        told += ("committed transactions checked",)
         return ", ".join(f"{self.counts[each]:,} {each}" for each in told) + f", {broken} broken"
 
     def _try(self, seed: int, what: str, work: Callable[[int, Path], None]) -> None:
@@ -101,6 +108,24 @@ class Campaign:
         self.counts["cut points"] += tried["cuts"]
         self.counts["acknowledged records checked"] += tried["acknowledged"]
 
+    def _cut_transactions(self, seed: int, directory: Path) -> None:
+        tried = transaction_campaign(directory, seed, steps=90, count=60)
+        self.counts["cut points"] += tried["cuts"]
+        self.counts["committed transactions checked"] += tried["committed"]
+
+    def _kill_transactions(self, seed: int, _: Path) -> None:
+        kills = 4
+        counts, load = transaction_kill_campaign(Random(seed), kills)
+        self.counts["kills"] += kills
+        self.counts["committed transactions checked"] += counts["committed"]
+        self.counts["lost"] += counts["lost"]
+        self.counts["duplicated"] += counts["read twice"]
+        self.counts["torn"] += counts["torn"] + counts["aborted but read"]
+        self.counts["seen then gone"] += counts["seen then gone"]
+        self.counts["other failures"] += counts["failures"]
+        for each in load.failures[:5]:
+            print(f"BROKEN: {each}", file=sys.stderr)
+
     def _kill(self, seed: int, _: Path) -> None:
         kills = 4
         counts, load = kill_campaign(Random(seed), kills)
@@ -125,6 +150,9 @@ class Campaign:
         tried += damage.cut_files(directory / "cuts", original, Random(seed), 80)
         self.counts["damaged files"] += tried
         self.counts["acknowledged records checked"] += tried * original.end
+        for harm in ("flip", "cut"):
+            damage_campaign(directory / f"transactions-{harm}", Random(seed), harm, 60)
+            self.counts["damaged files"] += 60
 
     def _faults(self, _seed: int, _: Path) -> None:
         test = str(TESTS / "crash/test_disk_faults.py")
@@ -136,7 +164,8 @@ class Campaign:
 
     def table(self) -> str:
         tried = ("cut points", "kills", "damaged files", "fault injections")
-        rows = [*tried, "acknowledged records checked", *BROKEN]
+        checked = ("acknowledged records checked", "committed transactions checked")
+        rows = [*tried, *checked, *BROKEN]
         width = max(len(each) for each in rows)
         return "\n".join(f"{each:<{width}}  {self.counts[each]:>10,}" for each in rows)
 

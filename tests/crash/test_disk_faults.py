@@ -8,6 +8,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from conformance.raw import Connection, ErrorCode
+from conformance.transactional import Transactional, committed_values, state_of
 from headwater.testing import Broker
 from headwater.testing.disk import CrashPoint, Fault, FaultyDisk
 from log.batches import read_all
@@ -197,3 +199,78 @@ def test_crash_point_leaves_what_a_killed_process_leaves(
     assert not (tmp_path / "data/clean-shutdown").exists()
     with Broker(data=tmp_path / "data") as again:
         assert stored(again, "orders") == [b"before", b"unsure"]
+
+
+@pytest.fixture
+def transactional(broker: Broker) -> Iterator[Transactional]:
+    """A client with a transaction in two partitions."""
+    broker.create_topic("orders")
+    broker.create_topic("payments")
+    with Connection(broker.bootstrap) as connection:
+        producer = Transactional(connection, "app").start()
+        producer.send("orders", b"order")
+        producer.send("payments", b"payment")
+        yield producer
+
+
+def test_decided_transaction_waits_for_space_for_its_markers(
+    disk: FaultyDisk, transactional: Transactional
+) -> None:
+    disk.inject(Fault("append", errno.ENOSPC, path="payments-0/*"))
+    response = transactional.end(commit=True)
+
+    assert response.error_code == ErrorCode.none
+    assert state_of(transactional.connection, "app") == "PrepareCommit"
+    assert committed_values(transactional.connection, "payments") == []
+    disk.heal()
+    transactional.await_state("CompleteCommit")
+    for topic, value in (("orders", b"order"), ("payments", b"payment")):
+        assert committed_values(transactional.connection, topic) == [value]
+
+
+def test_decided_transaction_is_carried_out_after_a_restart_from_a_broken_disk(
+    disk: FaultyDisk, broker: Broker, transactional: Transactional
+) -> None:
+    disk.inject(Fault("sync", errno.EIO, path="payments-0/*"))
+    assert transactional.end(commit=True).error_code == ErrorCode.none
+    disk.heal()
+    broker.kill()
+    broker.start()
+
+    with Connection(broker.bootstrap) as connection:
+        assert state_of(connection, "app") == "CompleteCommit"
+        assert committed_values(connection, "orders") == [b"order"]
+        assert committed_values(connection, "payments") == [b"payment"]
+
+
+def test_transaction_is_not_decided_while_there_is_no_space_to_write_it_down(
+    disk: FaultyDisk, transactional: Transactional
+) -> None:
+    disk.inject(Fault("append", errno.ENOSPC, path="__transaction_state-0/*"))
+    assert transactional.end(commit=True).error_code == ErrorCode.not_coordinator
+    answer = transactional.produce("orders", transactional.records(b"more", sequence=1))
+    assert answer.error_code == ErrorCode.none, "a transaction that is open goes on"
+    disk.heal()
+
+    assert state_of(transactional.connection, "app") == "Ongoing"
+    transactional.abort()
+    assert committed_values(transactional.connection, "orders") == []
+
+
+def test_broken_transaction_log_stops_transactions_and_nothing_else(
+    disk: FaultyDisk, broker: Broker, transactional: Transactional
+) -> None:
+    disk.inject(Fault("sync", errno.EIO, path="__transaction_state-0/*"))
+    assert transactional.end(commit=True).error_code == ErrorCode.not_coordinator
+    assert outcome(broker, "other", "plain") == 0
+    disk.heal()
+    assert transactional.init().error_code != ErrorCode.none
+    broker.kill()
+    broker.start()
+
+    with Connection(broker.bootstrap) as connection:
+        transactional.connection = connection
+        outcomes = {tuple(committed_values(connection, each)) for each in ("orders", "payments")}
+        # Nobody was told: it may be open or committed, but it is one of both everywhere.
+        assert outcomes in ({()}, {(b"order",), (b"payment",)})
+        Transactional(connection, "app").start()

@@ -12,6 +12,7 @@ from headwater.wire.record_batch import (
     MAGIC,
     NO_PRODUCER,
     NO_SEQUENCE,
+    TRANSACTIONAL,
     BatchHeader,
     iterate_headers,
     with_fresh_crc,
@@ -34,7 +35,12 @@ NOBODY = Sender()
 
 
 def batch(
-    records: Iterable[KeyValue], sender: Sender = NOBODY, *, codec: int = 0, time_ms: int = NOW_MS
+    records: Iterable[KeyValue],
+    sender: Sender = NOBODY,
+    *,
+    codec: int = 0,
+    time_ms: int = NOW_MS,
+    is_transactional: bool = False,
 ) -> memoryview:
     """Encode (key, value) pairs as one batch at base offset 0."""
     bodies = [encode_record(0, delta, key, value, ()) for delta, (key, value) in enumerate(records)]
@@ -45,7 +51,7 @@ def batch(
         leader_epoch=-1,
         magic=MAGIC,
         crc=0,
-        attributes=codec,
+        attributes=codec | (TRANSACTIONAL if is_transactional else 0),
         last_offset_delta=len(bodies) - 1,
         base_timestamp=time_ms,
         max_timestamp=time_ms,

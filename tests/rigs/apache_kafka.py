@@ -1,31 +1,16 @@
-"""The real Apache Kafka, one KRaft node, from the jars on Maven Central.
+"""The real Apache Kafka, one KRaft node, from the jars on Maven Central."""
 
-The jars are fetched once into a cache directory (`HEADWATER_CACHE`, or `~/.cache/headwater`).
-A machine without Java, Maven or a registry gets `Unavailable` with the reason, so tests can skip.
-"""
-
-import fcntl
-import os
-import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Final, Self
 
-from rigs.process import BrokerProcess, Unavailable, free_port
+from rigs.maven import Artifact, jars, run
+from rigs.process import BrokerProcess, free_port
 
 VERSION: Final = "4.3.1"
-# Below the time that a test may take, so that a slow registry is a reason to skip, not an error.
-WITHIN_S: Final = 100
 CLUSTER_ID: Final = "headwater-conformance0"
 
-POM: Final = """<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>headwater</groupId><artifactId>kafka-libs</artifactId><version>1</version>
-  <dependencies>{dependencies}</dependencies>
-</project>
-"""
-ARTIFACTS: Final = (
+ARTIFACTS: Final[tuple[Artifact, ...]] = (
     ("org.apache.kafka", "kafka_2.13", VERSION),
     ("org.apache.kafka", "kafka-tools", VERSION),
     # Without a binding Kafka logs nothing, and a broker that does not start could not say why.
@@ -83,7 +68,7 @@ class ApacheKafka:
         properties = self._write_properties()
         java = ["java", "-cp", f"{libs}/*"]
         storage = ["format", "--standalone", "-t", CLUSTER_ID, "-c", str(properties)]
-        _run([*java, "kafka.tools.StorageTool", *storage])
+        run([*java, "kafka.tools.StorageTool", *storage])
         self.process = BrokerProcess(
             [*java, *self.jvm_options, "kafka.Kafka", str(properties)],
             self.port,
@@ -130,44 +115,6 @@ class ApacheKafka:
         return path
 
 
-def cache_directory() -> Path:
-    root = os.environ.get("HEADWATER_CACHE")
-    return Path(root) if root else Path.home() / ".cache" / "headwater"
-
-
 def kafka_libs() -> Path:
     """The directory with Kafka's jars, fetched through Maven when they are not there yet."""
-    for program in ("java", "mvn"):
-        if shutil.which(program) is None:
-            raise Unavailable(f"Apache Kafka {VERSION} needs {program}, which is not on PATH")
-    directory = cache_directory() / f"kafka-{VERSION}"
-    libs = directory / "libs"
-    complete = directory / "complete"
-    directory.mkdir(parents=True, exist_ok=True)
-    with (directory / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not complete.exists():
-            _fetch(directory, libs)
-            complete.touch()
-    return libs
-
-
-def _fetch(directory: Path, libs: Path) -> None:
-    dependencies = "".join(
-        f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
-        f"<version>{version}</version></dependency>"
-        for group, artifact, version in ARTIFACTS
-    )
-    (directory / "pom.xml").write_text(POM.format(dependencies=dependencies))
-    goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={libs}"]
-    _run(["mvn", "-q", "-B", "-f", str(directory / "pom.xml"), *goal])
-
-
-def _run(command: list[str]) -> None:
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True, timeout=WITHIN_S)
-    except subprocess.CalledProcessError as error:
-        lines = (error.stdout + error.stderr).strip().splitlines() or ["no output"]
-        raise Unavailable(f"{command[0]} failed: {lines[0]}") from error
-    except subprocess.TimeoutExpired as error:
-        raise Unavailable(f"{command[0]} took longer than {error.timeout} s") from error
+    return jars(f"kafka-{VERSION}", ARTIFACTS)

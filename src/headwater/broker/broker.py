@@ -2,14 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
 
-from headwater.broker import metadata_log, offsets_topic
+from headwater.broker import metadata_log, offsets_topic, transactions_topic
 from headwater.broker.committer import Committer
 from headwater.broker.data_directory import DataDirectory
 from headwater.broker.fetch_sessions import FetchSessions
@@ -20,10 +20,15 @@ from headwater.broker.metadata_log import MetadataLog
 from headwater.broker.offsets_topic import OffsetsJournal
 from headwater.broker.partition import Partition
 from headwater.broker.producer_ids import ProducerIds
-from headwater.broker.replay import replay
+from headwater.broker.replay import replay, replay_batches
 from headwater.broker.topic_configs import check_config
 from headwater.broker.topics import Topic, TopicRecord, Topics
 from headwater.broker.traffic import Traffic
+from headwater.broker.transactions.coordinator import Transactions
+from headwater.broker.transactions.markers import PartitionMarkers
+from headwater.broker.transactions.orphans import abort_orphans
+from headwater.broker.transactions.settings import TransactionSettings
+from headwater.broker.transactions_topic import TransactionsJournal
 from headwater.clock import Clock
 from headwater.config import BrokerSettings
 from headwater.errors import StorageFailed
@@ -31,6 +36,9 @@ from headwater.log.disk import Disk
 from headwater.log.partition import PartitionLog
 from headwater.log.recovery import Summary
 from headwater.log.settings import UNLIMITED, LogSettings
+from headwater.wire.markers import decode_marker
+from headwater.wire.record_batch import NO_PRODUCER
+from headwater.wire.records import decode_batch
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +91,7 @@ class Broker:
     async def stop(self) -> None:
         """Make everything durable and leave a mark, so that the next start is fast."""
         self._housekeeping.stop()
+        await self.transactions.close()
         await self.groups.close()
         for each in list(self._background):
             each.cancel()
@@ -147,6 +156,9 @@ class Broker:
         if summaries is None:
             await self._recover()
         await self._load_groups()
+        await self._load_transactions()
+        if summaries is None:
+            await abort_orphans(self.topics, self.transactions, self.markers)
         self._housekeeping.start()
 
     def _metadata_partition(self, summaries: dict[str, Summary] | None) -> Partition:
@@ -174,17 +186,45 @@ class Broker:
             logger.info("recovered after an unclean shutdown", extra={"partitions": recovered})
 
     async def _load_groups(self) -> None:
-        topic = self.topics.get(offsets_topic.NAME)
-        if topic is None:
-            topic = await self.topics.create(offsets_topic.NAME, 1, offsets_topic.CONFIGS)
-        partition = topic.partitions[0]
+        partition = await self._internal_partition(offsets_topic.NAME, offsets_topic.CONFIGS)
         journal = OffsetsJournal(partition, self.committer)
         self.groups = Groups(self.clock, journal, group_settings(self.settings))
         # Offsets in a damaged batch are lost, earlier ones of the same group count again.
-        for record in replay(partition.log, past_damage=True):
-            self.groups.replay(record.key or b"", record.value)
+        for header, batch in replay_batches(partition.log, past_damage=True):
+            if header.is_control:
+                if (marker := decode_marker(batch)) is not None:
+                    self.groups.replay_end(header.producer_id, is_commit=marker.is_commit)
+                continue
+            producer_id = header.producer_id if header.is_transactional else NO_PRODUCER
+            for record in decode_batch(batch):
+                key = record.key or b""
+                self.groups.replay(key, record.value, offset=record.offset, producer_id=producer_id)
         self.groups.loaded()
         self.run_in_background(self.groups.run())
+
+    async def _load_transactions(self) -> None:
+        name = transactions_topic.NAME
+        partition = await self._internal_partition(name, transactions_topic.CONFIGS)
+        self.markers = PartitionMarkers(self.topics, self.groups, self.committer)
+        self.markers.coordinator_epoch = partition.log.leader_epoch
+        self.transactions = Transactions(
+            self.clock,
+            TransactionsJournal(partition, self.committer),
+            self.markers,
+            self.producer_ids,
+            transaction_settings(self.settings),
+        )
+        # What was answered has its markers, so that a damaged batch cannot change an outcome.
+        for record in replay(partition.log, past_damage=True):
+            self.transactions.replay(record.key or b"", record.value)
+        await self.transactions.resume()
+        self.run_in_background(self.transactions.run())
+
+    async def _internal_partition(self, name: str, configs: Mapping[str, str]) -> Partition:
+        topic = self.topics.get(name)
+        if topic is None:
+            topic = await self.topics.create(name, 1, configs)
+        return topic.partitions[0]
 
     async def _finish_deletion(self, name: str) -> None:
         await self.read_on_thread(self.topics.remove_deleted_files)
@@ -199,4 +239,11 @@ def group_settings(settings: BrokerSettings) -> GroupSettings:
         max_size=settings.group_max_size,
         offset_metadata_max_bytes=settings.offset_metadata_max_bytes,
         offsets_retention_ms=settings.offsets_retention_minutes * 60_000,
+    )
+
+
+def transaction_settings(settings: BrokerSettings) -> TransactionSettings:
+    return TransactionSettings(
+        max_timeout_ms=settings.transaction_max_timeout_ms,
+        id_expiration_ms=settings.transactional_id_expiration_ms,
     )

@@ -75,6 +75,7 @@ def broker_config_entries(
         ("process.roles", "broker,controller", STRING),
         ("socket.request.max.bytes", str(settings.max_request_bytes), INT),
         ("transaction.max.timeout.ms", str(settings.transaction_max_timeout_ms), INT),
+        ("transactional.id.expiration.ms", str(settings.transactional_id_expiration_ms), INT),
     ]
     entries = [
         ConfigEntry(name, value, STATIC_BROKER_CONFIG, kind, is_read_only=True)

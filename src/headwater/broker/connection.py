@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from headwater.broker.context import RequestContext
 from headwater.broker.frames import Frames
 from headwater.broker.requests import Request, encode_response, read_request
-from headwater.errors import HeadwaterError, InvalidRequest
+from headwater.errors import HeadwaterError, InvalidRequest, Superseded
 from headwater.wire.encoder import Part
 from headwater.wire.schema import Message
 
@@ -74,6 +74,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._tasks: dict[asyncio.Future[None], int] = {}
         self._host = ""
+        self._number = next(server.numbers)
         self.last_active_s = 0.0
 
     # What asyncio calls
@@ -151,7 +152,7 @@ class Connection(asyncio.BufferedProtocol):
             frame = self._pending.popleft()
             try:
                 self._start(read_request(frame))
-            except InvalidRequest as error:
+            except (InvalidRequest, Superseded) as error:
                 self._hang_up(error)
                 return
             except Exception:
@@ -174,7 +175,7 @@ class Connection(asyncio.BufferedProtocol):
         loop = asyncio.get_running_loop()
         started = loop.time()
         context = RequestContext(
-            self._server.broker, request.version, request.client_id, self._host
+            self._server.broker, request.version, request.client_id, self._host, self._number
         )
         outcome = request.call(context)
         if outcome is None:
@@ -205,7 +206,7 @@ class Connection(asyncio.BufferedProtocol):
             else:
                 self._finish(request, reply, message, started)
             self._advance()
-        except InvalidRequest as error:
+        except (InvalidRequest, Superseded) as error:
             self._hang_up(error)
         except Exception:
             logger.exception("a request failed, its connection is closed")
@@ -258,7 +259,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _hang_up(self, error: HeadwaterError | None) -> None:
         if error is not None:
-            self._traffic.malformed_requests += 1
+            self._traffic.malformed_requests += isinstance(error, InvalidRequest)
             logger.info("connection closed: %s", error, extra={"client": self._host})
         if self._transport is not None:
             self._transport.abort()

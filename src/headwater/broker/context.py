@@ -15,3 +15,5 @@ class RequestContext:
     version: int
     client_id: str
     client_host: str
+    connection: int = 0
+    """Connections are numbered in the order in which they were opened."""

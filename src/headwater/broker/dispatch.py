@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, NamedTuple
 
 from headwater.broker.context import RequestContext
+from headwater.broker.handlers.add_offsets_to_txn import add_offsets_to_txn
+from headwater.broker.handlers.add_partitions_to_txn import add_partitions_to_txn
 from headwater.broker.handlers.alter_configs import alter_configs
 from headwater.broker.handlers.alter_partition_reassignments import alter_partition_reassignments
 from headwater.broker.handlers.api_versions import api_versions
@@ -21,7 +23,9 @@ from headwater.broker.handlers.describe_log_dirs import describe_log_dirs
 from headwater.broker.handlers.describe_producers import describe_producers
 from headwater.broker.handlers.describe_quorum import describe_quorum
 from headwater.broker.handlers.describe_topic_partitions import describe_topic_partitions
+from headwater.broker.handlers.describe_transactions import describe_transactions
 from headwater.broker.handlers.elect_leaders import elect_leaders
+from headwater.broker.handlers.end_txn import end_txn
 from headwater.broker.handlers.fetch import fetch
 from headwater.broker.handlers.find_coordinator import find_coordinator
 from headwater.broker.handlers.heartbeat import heartbeat
@@ -33,6 +37,7 @@ from headwater.broker.handlers.list_config_resources import list_config_resource
 from headwater.broker.handlers.list_groups import list_groups
 from headwater.broker.handlers.list_offsets import list_offsets
 from headwater.broker.handlers.list_partition_reassignments import list_partition_reassignments
+from headwater.broker.handlers.list_transactions import list_transactions
 from headwater.broker.handlers.metadata import metadata
 from headwater.broker.handlers.offset_commit import offset_commit
 from headwater.broker.handlers.offset_delete import offset_delete
@@ -40,6 +45,10 @@ from headwater.broker.handlers.offset_fetch import offset_fetch
 from headwater.broker.handlers.offset_for_leader_epoch import offset_for_leader_epoch
 from headwater.broker.handlers.produce import produce
 from headwater.broker.handlers.sync_group import sync_group
+from headwater.broker.handlers.txn_offset_commit import txn_offset_commit
+from headwater.broker.handlers.write_txn_markers import write_txn_markers
+from headwater.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from headwater.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from headwater.wire.messages.alter_configs import AlterConfigsRequest
 from headwater.wire.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from headwater.wire.messages.api_versions import ApiVersionsRequest
@@ -57,7 +66,9 @@ from headwater.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from headwater.wire.messages.describe_producers import DescribeProducersRequest
 from headwater.wire.messages.describe_quorum import DescribeQuorumRequest
 from headwater.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from headwater.wire.messages.describe_transactions import DescribeTransactionsRequest
 from headwater.wire.messages.elect_leaders import ElectLeadersRequest
+from headwater.wire.messages.end_txn import EndTxnRequest
 from headwater.wire.messages.fetch import FetchRequest
 from headwater.wire.messages.find_coordinator import FindCoordinatorRequest
 from headwater.wire.messages.heartbeat import HeartbeatRequest
@@ -69,6 +80,7 @@ from headwater.wire.messages.list_config_resources import ListConfigResourcesReq
 from headwater.wire.messages.list_groups import ListGroupsRequest
 from headwater.wire.messages.list_offsets import ListOffsetsRequest
 from headwater.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from headwater.wire.messages.list_transactions import ListTransactionsRequest
 from headwater.wire.messages.metadata import MetadataRequest
 from headwater.wire.messages.offset_commit import OffsetCommitRequest
 from headwater.wire.messages.offset_delete import OffsetDeleteRequest
@@ -76,6 +88,8 @@ from headwater.wire.messages.offset_fetch import OffsetFetchRequest
 from headwater.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from headwater.wire.messages.produce import ProduceRequest
 from headwater.wire.messages.sync_group import SyncGroupRequest
+from headwater.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+from headwater.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 from headwater.wire.schema import Message
 
 Handler = Callable[[Any, RequestContext], Message | Awaitable[Message | None] | None]
@@ -113,6 +127,11 @@ HANDLERS: Final[dict[type[Message], Handler]] = {
     DeleteRecordsRequest: delete_records,
     InitProducerIdRequest: init_producer_id,
     OffsetForLeaderEpochRequest: offset_for_leader_epoch,
+    AddPartitionsToTxnRequest: add_partitions_to_txn,
+    AddOffsetsToTxnRequest: add_offsets_to_txn,
+    EndTxnRequest: end_txn,
+    WriteTxnMarkersRequest: write_txn_markers,
+    TxnOffsetCommitRequest: txn_offset_commit,
     DescribeAclsRequest: describe_acls,
     DescribeConfigsRequest: describe_configs,
     AlterConfigsRequest: alter_configs,
@@ -128,6 +147,8 @@ HANDLERS: Final[dict[type[Message], Handler]] = {
     DescribeQuorumRequest: describe_quorum,
     DescribeClusterRequest: describe_cluster,
     DescribeProducersRequest: describe_producers,
+    DescribeTransactionsRequest: describe_transactions,
+    ListTransactionsRequest: list_transactions,
     ListConfigResourcesRequest: list_config_resources,
     DescribeTopicPartitionsRequest: describe_topic_partitions,
 }

@@ -1,4 +1,4 @@
-"""Work that nobody asks for: retention, compaction, expiry of producers and offsets."""
+"""Work that nobody asks for: retention, compaction, expiry of producers, offsets and ids."""
 
 import asyncio
 import json
@@ -36,6 +36,7 @@ class Housekeeping:
             asyncio.create_task(self._every(settings.retention_check_ms, self.expire)),
             asyncio.create_task(self._every(settings.offsets_check_ms, self.expire_offsets)),
             asyncio.create_task(self._every(settings.compaction_check_ms, self.compact)),
+            asyncio.create_task(self._every(settings.transactional_id_check_ms, self.expire_ids)),
         ]
 
     def stop(self) -> None:
@@ -63,6 +64,10 @@ class Housekeeping:
         """Forget offsets that nobody has used for long, and groups that have nothing left."""
         await self._broker.groups.expire_offsets(self._broker.clock.now_ms())
 
+    async def expire_ids(self) -> None:
+        """Forget transactional ids that nobody has used for long."""
+        await self._broker.transactions.expire_ids(self._broker.clock.now_ms())
+
     async def compact(self) -> None:
         """Compact every log that has gathered enough that is outdated."""
         for partition in [*self._partitions(), self._broker.metadata.partition]:
@@ -75,8 +80,9 @@ class Housekeeping:
         if plans:
             compaction.mark_sparse(log, plans)
             await on_thread(log.write_state)
+        cleaned: Cleaned | None = None
         for plan in plans:
-            cleaned = await self._clean(plan.job)
+            cleaned = await self._clean(plan.job_after(cleaned))
             exchange = compaction.Exchange.of(log, plan, cleaned)
             segment = await on_thread(exchange.commit)
             if not exchange.install(segment):

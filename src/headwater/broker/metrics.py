@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from headwater.broker.transactions.transaction import TransactionState
 from headwater.config import split_address
 from headwater.errors import Unavailable
 
@@ -40,6 +41,8 @@ def _lines(broker: "Broker") -> Iterator[str]:
         "sync_last_seconds", "gauge", "duration of the last round", broker.committer.last_round_s
     )
     yield from _metric("topics", "gauge", "topics", len(broker.topics))
+    ongoing = sum(each.state is TransactionState.ONGOING for each in broker.transactions)
+    yield from _metric("transactions_ongoing", "gauge", "transactions begun, not ended", ongoing)
     yield from _labelled(
         "requests_total",
         "counter",
@@ -57,6 +60,11 @@ def _lines(broker: "Broker") -> Iterator[str]:
         ("log_end_offset", "next offset to be written", lambda log: log.next_offset),
         ("log_high_watermark", "offset up to which readers see", lambda log: log.high_watermark),
         ("log_start_offset", "first offset", lambda log: log.log_start_offset),
+        (
+            "log_last_stable_offset",
+            "offset up to which read_committed readers see",
+            lambda log: log.last_stable_offset,
+        ),
         ("log_size_bytes", "bytes in segments", lambda log: log.size_bytes),
         ("log_failed", "1 after a disk error", lambda log: int(log.failure is not None)),
     ):

@@ -1,13 +1,18 @@
 """`__consumer_offsets`: the compacted topic that holds groups and committed offsets.
 
-It is an ordinary log, so one durability path serves records and offsets alike.
+It is an ordinary log, so one durability path serves records and offsets alike; offsets that are part of a
+transaction are transactional batches in it, as in Kafka.
 """
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Final
 
 from headwater.broker.committer import Committer
+from headwater.broker.groups.journal import Entry
 from headwater.broker.partition import Partition
+from headwater.errors import HeadwaterError
+from headwater.wire.record_batch import NOBODY
 
 NAME: Final = "__consumer_offsets"
 CONFIGS: Final = {
@@ -24,7 +29,30 @@ class OffsetsJournal:
         self._partition = partition
         self._committer = committer
 
-    async def append(self, records: Sequence[tuple[bytes, bytes | None]]) -> None:
-        """Write the records; they are durable when this returns."""
-        self._partition.log.append_own(list(records))
+    async def append(self, entries: Sequence[Entry]) -> None:
+        """Write the entries; they are durable when this returns."""
+        for is_plain, group in groupby(entries, key=lambda each: each.producer == NOBODY):
+            for batch in [list(group)] if is_plain else [[each] for each in group]:
+                try:
+                    self._write(batch)
+                except HeadwaterError as error:
+                    for each in batch:
+                        each.error = error
         await self._committer.durable(self._partition)
+
+    def _write(self, entries: list[Entry]) -> None:
+        """Write entries without a producer together; one with a producer is a batch of its own."""
+        log, first = self._partition.log, entries[0]
+        if first.end is not None:
+            log.end_transaction(
+                first.producer,
+                is_commit=first.end.is_commit,
+                coordinator_epoch=first.end.coordinator_epoch,
+                transaction_version=first.end.version,
+            )
+            return
+        records = [record for each in entries for record in each.records]
+        next_offset = log.append_own(records, first.producer).base_offset
+        for each in entries:
+            each.base_offset = next_offset
+            next_offset += len(each.records)

@@ -1,24 +1,54 @@
-"""Read a whole log, record by record: how the broker's own state comes back at start."""
+"""Read a whole log: how the broker's own state comes back at start."""
 
 from collections.abc import Iterator
 
 from headwater.errors import Corruption
 from headwater.log.partition import PartitionLog
-from headwater.wire.record_batch import iterate_headers
+from headwater.wire.record_batch import BatchHeader, iterate_headers
 from headwater.wire.records import Record, decode_batch
 
 CHUNK_BYTES = 4 << 20
 
 
 def replay(log: PartitionLog, *, past_damage: bool = False) -> Iterator[Record]:
-    """Yield every record from the start to the high watermark.
+    """Yield every record from the start to the high watermark, committed or not, without markers.
 
     Raises `Corruption` at damage; with `past_damage` it is logged (by `read`), and the rest follows.
     """
+    for header, batch in replay_batches(log, past_damage=past_damage):
+        if not header.is_control:
+            yield from decode_batch(batch)
+
+
+def replay_batches(
+    log: PartitionLog, *, past_damage: bool = False
+) -> Iterator[tuple[BatchHeader, memoryview]]:
+    """Yield every batch from the start to the high watermark, end markers among them."""
+    for chunk in _chunks(log, log.high_watermark, past_damage=past_damage):
+        for position, header in iterate_headers(chunk):
+            yield header, chunk[position : position + header.size]
+
+
+def replay_committed(log: PartitionLog) -> Iterator[Record]:
+    """Yield what a `read_committed` reader sees: no record of an open or aborted transaction."""
+    limit = log.last_stable_offset
+    for chunk in _chunks(log, limit):
+        aborted = log.aborted_in(chunk, limit)
+        for position, header in iterate_headers(chunk):
+            is_aborted = header.is_transactional and any(
+                each.producer_id == header.producer_id
+                and each.first_offset <= header.base_offset <= each.last_offset
+                for each in aborted
+            )
+            if not header.is_control and not is_aborted:
+                yield from decode_batch(chunk[position : position + header.size])
+
+
+def _chunks(log: PartitionLog, limit: int, *, past_damage: bool = False) -> Iterator[memoryview]:
     offset = log.log_start_offset
-    while offset < log.high_watermark:
+    while offset < limit:
         try:
-            chunk = log.read(offset, CHUNK_BYTES, log.high_watermark)
+            chunk = log.read(offset, CHUNK_BYTES, limit)
         except Corruption:
             if not past_damage:
                 raise
@@ -26,6 +56,5 @@ def replay(log: PartitionLog, *, past_damage: bool = False) -> Iterator[Record]:
             continue
         if not chunk:
             return
-        for position, header in iterate_headers(chunk):
-            yield from decode_batch(chunk[position : position + header.size])
-            offset = header.next_offset
+        yield chunk
+        offset = max(header.next_offset for _, header in iterate_headers(chunk))

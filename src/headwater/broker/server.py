@@ -1,6 +1,7 @@
 """The TCP server: accepts connections, counts them, closes idle ones, and stops cleanly."""
 
 import asyncio
+import itertools
 import logging
 from dataclasses import replace
 from typing import Final
@@ -26,6 +27,7 @@ class Server:
         self.broker = broker
         self.buffers = BufferPool()
         self.largest_backlog_bytes = 2 << 20
+        self.numbers = itertools.count(1)
         self._connections: set[Connection] = set()
         self._listener: asyncio.Server | None = None
         self._sweeper: asyncio.Task[None] | None = None

@@ -8,7 +8,6 @@ from headwater.errors import (
     Corruption,
     InvalidRecord,
     InvalidTimestamp,
-    InvalidTransaction,
     RecordTooLarge,
 )
 from headwater.log.settings import LONG_MAX, LogSettings
@@ -40,11 +39,7 @@ class Admitted:
 def admit(records: memoryview, settings: LogSettings, now_ms: int) -> Admitted:
     """Check one batch as a producer sent it; raises what is wrong with it."""
     header = _framed(records)
-    if len(records) > settings.max_message_bytes:
-        raise RecordTooLarge(
-            f"a batch of {len(records)} bytes exceeds max.message.bytes={settings.max_message_bytes}",
-            hint="send smaller batches, or raise max.message.bytes of the topic",
-        )
+    _check_size(records, settings)
     if crc32c(records[CRC_START:]) != header.crc:
         raise Corruption("a batch fails its checksum")
     _check_shape(header)
@@ -57,6 +52,20 @@ def admit(records: memoryview, settings: LogSettings, now_ms: int) -> Admitted:
     if header.has_append_time:
         header = with_create_time(header, body)
     return Admitted(header, body, NO_TIMESTAMP)
+
+
+def admit_own(records: memoryview, settings: LogSettings) -> Admitted:
+    """Take one batch that the broker itself has written."""
+    _check_size(records, settings)
+    return Admitted(read_header(records), records[HEADER_SIZE:], NO_TIMESTAMP)
+
+
+def _check_size(records: memoryview, settings: LogSettings) -> None:
+    if len(records) > settings.max_message_bytes:
+        raise RecordTooLarge(
+            f"a batch of {len(records)} bytes exceeds max.message.bytes={settings.max_message_bytes}",
+            hint="send smaller batches, or raise max.message.bytes of the topic",
+        )
 
 
 def _framed(records: memoryview) -> BatchHeader:
@@ -81,14 +90,14 @@ def _check_shape(header: BatchHeader) -> None:
         raise InvalidRecord(
             f"a batch of {header.record_count} records ends at delta {header.last_offset_delta}"
         )
-    if header.is_transactional:
-        raise InvalidTransaction("a transactional batch outside of a transaction is refused")
     if header.is_control:
         raise InvalidRecord("clients may not write control batches")
     if header.codec > 4:
         raise InvalidRecord(f"unknown compression codec {header.codec}")
     if header.has_producer and (header.producer_epoch < 0 or header.base_sequence < 0):
         raise InvalidRecord("a producer id comes with an epoch and a sequence")
+    if header.is_transactional and not header.has_producer:
+        raise InvalidRecord("a transactional batch names its producer")
 
 
 def _check_keys(header: BatchHeader, records: memoryview) -> None:

@@ -1,4 +1,4 @@
-"""Rewrite segments so that only the latest record of each key is left. Offsets never change.
+"""Rewrite segments so that only the latest committed record of each key is left. Offsets never change.
 
 A pure function of files: it reads sealed segments and writes one new file beside them; the log takes it
 over later (`compaction.py`). Large jobs run it as a process of its own (`python -m headwater.log.cleaner`),
@@ -8,7 +8,7 @@ so that it never competes with the broker for Python's lock.
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
@@ -41,8 +41,14 @@ class CleanerJob:
     delete_retention_ms: int
     kept_producer_offsets: dict[int, int]
     """Last offset of each producer: its batch stays, even empty, so that sequences go on."""
+    marker_epochs: dict[int, int]
+    """Epoch of each producer of which only an end marker is left: it stays, so that fencing goes on."""
     end_offset: int
     """Where the segments end: their last batch stays, even empty, so that lost bytes are noticed."""
+    aborted: list[tuple[int, int, int]]
+    """(producer id, first offset, offset of the marker) of aborted transactions: their records go."""
+    unended: list[int] = field(default_factory=list)
+    """Producers with a transaction that began before these segments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +60,15 @@ class Cleaned:
     read_bytes: int
     records_kept: int
     records_dropped: int
+    unended: list[int]
+    """Producers with a transaction that ends after these segments."""
 
 
 def clean(job: CleanerJob, disk: Disk) -> Cleaned:
     """Write the cleaned form of `job.segments`; nothing of the log itself is touched."""
     directory = Path(job.directory)
-    latest = _latest_offsets(job, disk, directory)
+    transactions = _Transactions(job)
+    latest = _latest_offsets(job, transactions, disk, directory)
     name = f"{job.segments[0][0]:020d}.cleaned"
     disk.remove(directory / name)
     file = disk.open(directory / name)
@@ -67,7 +76,11 @@ def clean(job: CleanerJob, disk: Disk) -> Cleaned:
     pending: list[bytes | memoryview] = []
     pending_bytes = 0
     for header, batch in _batches(disk, directory, job.segments):
-        rewritten, kept_here = _rewrite(header, batch, latest, job)
+        rewritten, kept_here = (
+            _rewrite_marker(header, batch, job, has_records=transactions.end(header))
+            if header.is_control
+            else _rewrite(header, batch, latest, job, is_aborted=transactions.read(header))
+        )
         read_bytes += header.size
         kept += kept_here
         dropped += header.record_count - kept_here
@@ -81,7 +94,39 @@ def clean(job: CleanerJob, disk: Disk) -> Cleaned:
         size += file.append(pending)
     file.sync()
     file.close()
-    return Cleaned(name, size, read_bytes, kept, dropped)
+    return Cleaned(name, size, read_bytes, kept, dropped, transactions.unended)
+
+
+class _Transactions:
+    """Follows the transactions in the segments from batch to batch."""
+
+    def __init__(self, job: CleanerJob) -> None:
+        self._aborted: dict[int, list[tuple[int, int]]] = {}
+        for producer_id, first, last in job.aborted:
+            self._aborted.setdefault(producer_id, []).append((first, last))
+        self._unended = set(job.unended)
+
+    @property
+    def unended(self) -> list[int]:
+        return sorted(self._unended)
+
+    def is_aborted(self, header: BatchHeader) -> bool:
+        return header.is_transactional and any(
+            first <= header.base_offset <= last
+            for first, last in self._aborted.get(header.producer_id, ())
+        )
+
+    def read(self, header: BatchHeader) -> bool:
+        """Note a batch of records; returns whether its transaction was aborted."""
+        if header.is_transactional:
+            self._unended.add(header.producer_id)
+        return self.is_aborted(header)
+
+    def end(self, header: BatchHeader) -> bool:
+        """Note an end marker; returns whether batches of its transaction are left."""
+        has_records = header.producer_id in self._unended
+        self._unended.discard(header.producer_id)
+        return has_records
 
 
 def _batches(
@@ -95,10 +140,12 @@ def _batches(
             yield header, batch
 
 
-def _latest_offsets(job: CleanerJob, disk: Disk, directory: Path) -> dict[bytes, int]:
+def _latest_offsets(
+    job: CleanerJob, transactions: _Transactions, disk: Disk, directory: Path
+) -> dict[bytes, int]:
     latest: dict[bytes, int] = {}
     for header, batch in _batches(disk, directory, job.dirty):
-        if header.is_control:
+        if header.is_control or transactions.is_aborted(header):
             continue
         body = memoryview(plain_body(header, batch))
         for record in scan_records(header, body):
@@ -113,15 +160,18 @@ def _digest(key: bytes) -> bytes:
 
 
 def _rewrite(
-    header: BatchHeader, batch: memoryview, latest: dict[bytes, int], job: CleanerJob
+    header: BatchHeader,
+    batch: memoryview,
+    latest: dict[bytes, int],
+    job: CleanerJob,
+    *,
+    is_aborted: bool,
 ) -> tuple[bytes | memoryview, int]:
     """Return the batch as it stays, empty if it goes, and how many of its records are kept."""
-    if header.is_control:
-        return batch, header.record_count
     horizon = header.delete_horizon_ms
     keeps_tombstones = horizon is None or job.now_ms < horizon
     body = memoryview(plain_body(header, batch))
-    records = scan_records(header, body)
+    records = [] if is_aborted else scan_records(header, body)
     kept = [
         each
         for each in records
@@ -129,25 +179,51 @@ def _rewrite(
         and latest.get(_digest(each.key), -1) <= header.base_offset + each.offset_delta
         and (keeps_tombstones or not each.is_tombstone)
     ]
-    needs_horizon = horizon is None and any(each.is_tombstone for each in kept)
-    if len(kept) == len(records) and not needs_horizon:
-        return batch, len(kept)
     if not kept:
         is_kept = (
             header.next_offset == job.end_offset
             or job.kept_producer_offsets.get(header.producer_id) == header.last_offset
         )
         return (_batch(header, b"", 0) if is_kept else b""), 0
+    needs_horizon = horizon is None and any(each.is_tombstone for each in kept)
+    if len(kept) == header.record_count and not needs_horizon:
+        return batch, len(kept)
     if needs_horizon:
-        return _with_horizon(header, body, kept, job.now_ms + job.delete_retention_ms), len(kept)
+        return _with_horizon(header, body, kept, job), len(kept)
     plain = b"".join(bytes(body[each.start : each.end]) for each in kept)
     return _batch(header, plain, len(kept)), len(kept)
 
 
+def _rewrite_marker(
+    header: BatchHeader, batch: memoryview, job: CleanerJob, *, has_records: bool
+) -> tuple[bytes | memoryview, int]:
+    """Return the end marker as it stays, empty if it goes.
+
+    It goes when nothing of its transaction is left, when readers have had time to see it, and when it is
+    not the last that is known of its producer. Without it the records would belong to an open transaction.
+    """
+    is_needed = (
+        has_records
+        or header.next_offset == job.end_offset
+        or job.marker_epochs.get(header.producer_id) == header.producer_epoch
+    )
+    horizon = header.delete_horizon_ms
+    if is_needed or (horizon is not None and job.now_ms < horizon):
+        return batch, header.record_count
+    if horizon is not None:
+        return b"", 0
+    body = memoryview(plain_body(header, batch))
+    return _with_horizon(header, body, scan_records(header, body), job), header.record_count
+
+
 def _with_horizon(
-    header: BatchHeader, body: memoryview, kept: list[RawRecord], horizon_ms: int
+    header: BatchHeader, body: memoryview, kept: list[RawRecord], job: CleanerJob
 ) -> bytes:
-    """Note in the batch when its tombstones may go: in the base timestamp, as Kafka does (KIP-534)."""
+    """Note in the batch when its tombstones or its marker may go.
+
+    As Kafka does it (KIP-534), in the base timestamp.
+    """
+    horizon_ms = job.now_ms + job.delete_retention_ms
     shift = header.base_timestamp - horizon_ms
     parts = []
     for each in kept:
@@ -178,9 +254,9 @@ def main() -> None:
     fields = json.load(sys.stdin)
     fields["segments"] = [tuple(each) for each in fields["segments"]]
     fields["dirty"] = [tuple(each) for each in fields["dirty"]]
-    fields["kept_producer_offsets"] = {
-        int(producer): offset for producer, offset in fields["kept_producer_offsets"].items()
-    }
+    fields["aborted"] = [tuple(each) for each in fields["aborted"]]
+    for name in ("kept_producer_offsets", "marker_epochs"):
+        fields[name] = {int(producer): each for producer, each in fields[name].items()}
     json.dump(asdict(clean(CleanerJob(**fields), LocalDisk())), sys.stdout)
 
 

@@ -7,6 +7,7 @@ is removed, so a crash at any point leaves either the old segments or the new on
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from headwater.log.aborted import aborted_between
 from headwater.log.cleaner import Cleaned, CleanerJob
 from headwater.log.names import Swap
 from headwater.log.partition import PartitionLog
@@ -22,6 +23,10 @@ class Plan:
     segments: list[Segment]
     cleaned_to: int
     """Once done, everything below this offset is clean."""
+
+    def job_after(self, earlier: Cleaned | None) -> CleanerJob:
+        """Return the job, once the segments before these are clean: their transactions may end here."""
+        return self.job if earlier is None else replace(self.job, unended=earlier.unended)
 
 
 def plan(log: PartitionLog, now_ms: int) -> list[Plan]:
@@ -82,7 +87,12 @@ def _job(log: PartitionLog, group: list[Segment], dirty: list[Segment], now_ms: 
         now_ms=now_ms,
         delete_retention_ms=log.settings.delete_retention_ms,
         kept_producer_offsets=log.producers.last_offsets(),
+        marker_epochs=log.producers.marker_epochs(),
         end_offset=group[-1].next_offset,
+        aborted=[
+            (each.producer_id, each.first_offset, each.last_offset)
+            for each in aborted_between(log.segments, group[0].base_offset, dirty[-1].next_offset)
+        ],
     )
 
 
@@ -129,7 +139,7 @@ class Exchange:
         bases = [each.base_offset for each in self.plan.segments]
         with self.log.files:
             put_in_place(self.log.disk, self.log.directory, self.swap, bases)
-            segment.write_index()
+            segment.write_indexes()
 
     def abandon(self) -> None:
         with self.log.files:

@@ -7,16 +7,17 @@ Single writer: everything but `read`, `SyncJob.run` and `Removal.run` is called 
 
 import logging
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from headwater.clock import Clock
-from headwater.errors import Corruption, OffsetOutOfRange, StorageFailed
-from headwater.log.admission import Admitted, admit
+from headwater.errors import Corruption, OffsetOutOfRange, OutsideTransaction, StorageFailed
+from headwater.log.aborted import AbortedTransaction, aborted_between
+from headwater.log.admission import Admitted, admit, admit_own
 from headwater.log.disk import Disk, File, put
 from headwater.log.files import LogFiles
-from headwater.log.index import Index
 from headwater.log.names import snapshot_offsets, snapshot_path
 from headwater.log.producers import Producers
 from headwater.log.recovery import Damage, Loaded, Summary, load_trusted, recover
@@ -24,7 +25,15 @@ from headwater.log.segment import NO_TIMESTAMP, Segment
 from headwater.log.settings import LogSettings
 from headwater.log.state import STATE_NAME, PartitionState, RecoveryPoint
 from headwater.log.sync_job import SyncJob
-from headwater.wire.record_batch import stamped_head
+from headwater.wire.markers import EndMarker, encode_marker
+from headwater.wire.record_batch import (
+    NOBODY,
+    TRANSACTIONAL,
+    ProducerIdAndEpoch,
+    iterate_headers,
+    read_header,
+    stamped_head,
+)
 from headwater.wire.records import encode_batch
 
 logger = logging.getLogger(__name__)
@@ -53,8 +62,7 @@ class Removal:
         with self.log.files:
             self.log.write_state()
             for each in self.segments:
-                self.log.disk.remove(each.index_path)
-                self.log.disk.remove(each.path)
+                each.remove()
 
 
 class PartitionLog:
@@ -111,7 +119,20 @@ class PartitionLog:
 
     @property
     def last_stable_offset(self) -> int:
-        return self.high_watermark
+        """Records before it belong to no transaction that may still end either way."""
+        unstable = self.producers.transactions.first_unstable_offset()
+        if unstable is None:
+            return self.high_watermark
+        return min(self.high_watermark, max(unstable, self.log_start_offset))
+
+    def lose_transaction(self, producer_id: int) -> None:
+        """Nobody knows how the producer's open transaction ended: its marker is damaged."""
+        self.producers.transactions.lose(producer_id, self.next_offset)
+
+    def refuse_uncertain(self, offset: int) -> None:
+        """Raise `Corruption` if damage keeps a `read_committed` reader from going on at `offset`."""
+        if offset >= self.last_stable_offset:
+            self.producers.transactions.refuse_uncertain(offset)
 
     @property
     def size_bytes(self) -> int:
@@ -121,26 +142,70 @@ class PartitionLog:
     def active(self) -> Segment:
         return self.segments[-1]
 
-    def append(self, records: memoryview) -> Appended:
+    def append(self, records: memoryview, *, transaction_version: int | None = None) -> Appended:
         """Check one batch and write it at the end; durable once the next sync has finished.
 
         A batch that its idempotent producer sent before is not written again: its first offset returns.
+        Who passes a `transaction_version` vouches that the coordinator knows of the transaction here.
         """
         self.refuse_if_failed()
         admitted = admit(records, self.settings, self.clock.now_ms())
         header = admitted.header
-        if header.has_producer and (stored := self.producers.check(header)):
+        if header.is_transactional and transaction_version is None:
+            raise OutsideTransaction("a transactional batch comes with a transactional id")
+        if header.has_producer and (
+            stored := self.producers.check(header, transaction_version or 0)
+        ):
             return Appended(
                 stored.base_offset, stored.last_offset, admitted.append_time_ms, is_duplicate=True
             )
         return self._write(admitted)
 
-    def append_own(self, records: list[tuple[bytes | None, bytes | None]]) -> Appended:
-        """Write (key, value) pairs of the broker's own."""
+    def append_own(
+        self,
+        records: Sequence[tuple[bytes | None, bytes | None]],
+        producer: ProducerIdAndEpoch = NOBODY,
+    ) -> Appended:
+        """Write (key, value) pairs of the broker's own, in the transaction of `producer` if it is given."""
         self.refuse_if_failed()
-        now_ms = self.clock.now_ms()
-        batch = encode_batch(records, now_ms)
-        return self._write(admit(memoryview(batch), self.settings, now_ms))
+        attributes = 0 if producer == NOBODY else TRANSACTIONAL
+        batch = encode_batch(records, self.clock.now_ms(), attributes=attributes, producer=producer)
+        admitted = admit_own(memoryview(batch), self.settings)
+        if admitted.header.has_producer:
+            self.producers.check(admitted.header)
+        return self._write(admitted)
+
+    def end_transaction(
+        self,
+        producer: ProducerIdAndEpoch,
+        *,
+        is_commit: bool,
+        coordinator_epoch: int,
+        transaction_version: int,
+    ) -> Appended:
+        """Write the marker that commits or aborts what the producer wrote here; durable after a sync.
+
+        Raises `Fenced` if a newer epoch of the producer is known, `CoordinatorFenced` likewise.
+        """
+        self.refuse_if_failed()
+        self.producers.check_end(producer, coordinator_epoch, transaction_version)
+        ended = self.producers.transactions.ended_by(producer.id, self.next_offset)
+        marker = EndMarker(is_commit, coordinator_epoch, ended)
+        batch = encode_marker(marker, producer, self.clock.now_ms())
+        return self._write(admit_own(memoryview(batch), self.settings), marker)
+
+    def aborted_in(
+        self, records: memoryview, limit: int, *, cached: bool = False
+    ) -> list[AbortedTransaction]:
+        """Return the aborted transactions that have records in what `read` returned up to `limit`."""
+        if not records:
+            return []
+        start = read_header(records).base_offset
+        found = aborted_between(self._segments_from(start), start, limit, cached=cached)
+        if found:
+            end = max(header.next_offset for _, header in iterate_headers(records))
+            found = [each for each in found if each.first_offset < end]
+        return found
 
     def read(self, offset: int, max_bytes: int, limit: int, *, cached: bool = False) -> memoryview:
         """Return whole checked batches from the one that holds `offset`, all below `limit`.
@@ -209,6 +274,7 @@ class PartitionLog:
         for segment, size in job.sizes:
             segment.durable_size = max(segment.durable_size, size)
         self.high_watermark = max(self.high_watermark, job.next_offset)
+        self.producers.transactions.settle(self.high_watermark)
 
     def fail(self, error: BaseException) -> StorageFailed:
         """Stop this partition: after a failed sync nobody knows what is on disk."""
@@ -232,11 +298,12 @@ class PartitionLog:
     def roll(self, now_ms: int) -> None:
         """Seal the active segment and start a new one at the next offset."""
         if self.segments:
-            self.active.write_index()
+            stable_to = self.producers.transactions.stable_to(self.next_offset)
+            self.active.aborted_index().stable_to = stable_to
+            self.active.write_indexes()
             self._write_snapshot()
         segment = Segment(self.disk, self.directory, self.next_offset)
-        segment.index = Index()
-        segment.created_ms = now_ms
+        segment.begin(now_ms)
         if segment.file.size():
             raise StorageFailed(
                 f"{segment.path} is in the way of a new segment",
@@ -251,6 +318,7 @@ class PartitionLog:
             raise OffsetOutOfRange(f"offset {offset} is beyond the end at {self.high_watermark}")
         if offset > self.log_start_offset:
             self.state = replace(self.state, log_start_offset=offset)
+            self.producers.transactions.forget_before(offset)
         return self.remove([each for each in self.segments[:-1] if each.next_offset <= offset])
 
     def remove(self, doomed: list[Segment]) -> Removal:
@@ -279,7 +347,7 @@ class PartitionLog:
         self.sync()
         if self.segments and self._is_changed:
             # Not synced: should they be lost, recovery makes them anew from the batches.
-            self.active.write_index()
+            self.active.write_indexes()
         if self.segments and self._is_changed and self.active.size:
             put(self.disk, snapshot_path(self.directory, self.next_offset), self.producers.encode())
         return self.summary()
@@ -300,7 +368,7 @@ class PartitionLog:
         following = bisect_right(segments, offset, key=lambda each: each.base_offset)
         return segments[max(0, following - 1) :]
 
-    def _write(self, admitted: Admitted) -> Appended:
+    def _write(self, admitted: Admitted, marker: EndMarker | None = None) -> Appended:
         header = admitted.header
         now_ms = self.clock.now_ms()
         try:
@@ -321,7 +389,9 @@ class PartitionLog:
             ) from error
         self._dirty[segment] = None
         self._is_changed = True
-        if header.has_producer:
+        if marker is not None:
+            self.producers.end(placed, marker, self.clock.monotonic_s())
+        elif header.has_producer:
             self.producers.note(placed, placed.base_offset, self.clock.monotonic_s())
         self.next_offset = placed.next_offset
         return Appended(placed.base_offset, placed.last_offset, admitted.append_time_ms)

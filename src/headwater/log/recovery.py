@@ -11,7 +11,6 @@ from pathlib import Path
 
 from headwater.errors import Corruption
 from headwater.log.disk import Disk
-from headwater.log.index import Index
 from headwater.log.names import Swap, log_bases, snapshot_offsets, snapshot_path
 from headwater.log.producers import Producers
 from headwater.log.segment import Segment
@@ -125,7 +124,7 @@ def finish_swaps(disk: Disk, directory: Path, names: list[str]) -> None:
 def put_in_place(disk: Disk, directory: Path, swap: Swap, bases: list[int]) -> None:
     """Give a durable replacement its name; what it replaces is gone for good before that."""
     replaced = [each for each in bases if swap.base_offset <= each < swap.end_offset]
-    disk.remove(Segment(disk, directory, swap.base_offset).index_path)
+    Segment(disk, directory, swap.base_offset).remove_indexes()
     _drop(disk, directory, [each for each in replaced if each != swap.base_offset])
     disk.sync_directory(directory)
     disk.rename(directory / swap.name, Segment(disk, directory, swap.base_offset).path)
@@ -215,25 +214,19 @@ def _find_missing_end(directory: Path, loaded: Loaded) -> None:
 
 def _drop(disk: Disk, directory: Path, bases: list[int]) -> None:
     for base_offset in bases:
-        segment = Segment(disk, directory, base_offset)
-        disk.remove(segment.index_path)
-        disk.remove(segment.path)
+        Segment(disk, directory, base_offset).remove()
 
 
 def _trust(segment: Segment, size: int) -> None:
     """A synced segment is not read again at start; its batches are checked whenever they are served."""
     if segment.load_from_index(size):
         segment.first_timestamp = segment.max_timestamp
-        return
-    segment.index = Index()
-    for position, header in segment.walk_past_damage():
-        segment.note(header, position)
 
 
 def _check(segment: Segment, size: int, loaded: Loaded) -> bool:
     """Read every batch; returns whether an unfinished tail was cut."""
     segment.size = size
-    segment.index = Index()
+    segment.forget()
     position, expected = 0, segment.base_offset
     while position < size:
         try:
@@ -283,7 +276,17 @@ def _producers(disk: Disk, directory: Path, loaded: Loaded) -> Producers:
         loaded.damage += unreadable
     for segment in loaded.segments:
         if segment.next_offset > start:
-            for _, header in segment.walk_past_damage():
-                if header.base_offset >= start and header.has_producer:
-                    producers.note(header, header.base_offset)
+            _replay(segment, start, producers)
+    producers.transactions.settle(loaded.next_offset)
     return producers
+
+
+def _replay(segment: Segment, start: int, producers: Producers) -> None:
+    """Let the producers learn of every batch of theirs from `start` on."""
+    for position, header in segment.walk_past_damage():
+        if header.base_offset < start or not header.has_producer:
+            continue
+        if not header.is_control:
+            producers.note(header, header.base_offset)
+        elif (marker := segment.marker_at(header, position)) is not None:
+            producers.end(header, marker)

@@ -1,4 +1,4 @@
-"""Which segments are too old or too much. The high watermark is never passed."""
+"""Which segments are too old or too much. The last stable offset is never passed."""
 
 from headwater.log.partition import PartitionLog, Removal
 from headwater.log.segment import Segment
@@ -25,7 +25,7 @@ def _too_old(log: PartitionLog, now_ms: int) -> list[Segment]:
     for segment in log.segments:
         is_gone = segment.next_offset <= log.log_start_offset and segment is not log.active
         is_old = segment.size > 0 and now_ms - segment.max_timestamp > log.settings.retention_ms
-        if not (is_gone or is_old) or segment.next_offset > log.high_watermark:
+        if not (is_gone or is_old) or segment.next_offset > log.last_stable_offset:
             break
         doomed.append(segment)
     return doomed
@@ -37,7 +37,11 @@ def _too_much(log: PartitionLog, kept: list[Segment]) -> list[Segment]:
     excess = sum(each.size for each in kept) - log.settings.retention_bytes
     doomed = []
     for segment in kept:
-        if excess < segment.size or segment.size == 0 or segment.next_offset > log.high_watermark:
+        if (
+            excess < segment.size
+            or segment.size == 0
+            or segment.next_offset > log.last_stable_offset
+        ):
             break
         excess -= segment.size
         doomed.append(segment)

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headwater.errors import Corruption
+from headwater.log.aborted import AbortedIndex
 from headwater.log.disk import Buffer, Disk, File, put
 from headwater.log.index import Index
+from headwater.wire.markers import EndMarker, decode_marker
 from headwater.wire.record_batch import (
     HEADER_SIZE,
     BatchHeader,
@@ -58,6 +60,7 @@ class Segment:
         self.is_sparse = False
         """Whether compaction may have taken out offsets; otherwise each batch follows the one before."""
         self._index: Index | None = None
+        self._aborted: AbortedIndex | None = None
         self._file: File | None = None
 
     @property
@@ -67,6 +70,10 @@ class Segment:
     @property
     def index_path(self) -> Path:
         return self._directory / f"{self.base_offset:020d}.index"
+
+    @property
+    def aborted_path(self) -> Path:
+        return self._directory / f"{self.base_offset:020d}.txnindex"
 
     @property
     def file(self) -> File:
@@ -80,9 +87,25 @@ class Segment:
             self._index = self._stored_index() or self._rebuilt_index()
         return self._index
 
-    @index.setter
-    def index(self, index: Index) -> None:
-        self._index = index
+    def begin(self, now_ms: int) -> None:
+        """Be a new segment, with nothing in it."""
+        self._index = Index()
+        self._aborted = AbortedIndex()
+        self.created_ms = now_ms
+
+    def forget(self) -> None:
+        """Be a segment of which nothing is known but its size; every batch is to be noted."""
+        self._index = Index()
+        self._aborted = AbortedIndex()
+        self.max_timestamp = NO_TIMESTAMP
+
+    def aborted_index(self, *, cached: bool = False) -> AbortedIndex:
+        """Return the transactions aborted in this segment; with `cached`, raises `NotCached`."""
+        if self._aborted is None:
+            if cached:
+                raise NotCached
+            self._aborted = self._stored_aborted() or self._rebuilt_aborted()
+        return self._aborted
 
     def append(self, header: BatchHeader, buffers: list[Buffer]) -> None:
         """Write one batch that is stamped with its offset; it is durable once the file is synced."""
@@ -96,12 +119,23 @@ class Segment:
 
     def note(self, header: BatchHeader, position: int) -> None:
         """Learn of the batch at `position`, the last so far."""
+        if header.is_control and (marker := self.marker_at(header, position)) is not None:
+            self.aborted_index().note(header, marker)
         relative = header.base_offset - self.base_offset
         self.index.note(relative, position, self.max_timestamp)
         if self.first_timestamp == NO_TIMESTAMP:
             self.first_timestamp = header.max_timestamp
         self.max_timestamp = max(self.max_timestamp, header.max_timestamp)
         self.next_offset = header.next_offset
+
+    def marker_at(self, header: BatchHeader, position: int) -> EndMarker | None:
+        """Read the end marker in a control batch; None if it holds none, or is damaged."""
+        try:
+            batch = memoryview(self.read(header.size, position))
+            checked_header(batch, 0, header.base_offset)
+            return decode_marker(batch)
+        except Corruption:
+            return None
 
     def find(
         self, offset: int, end: int, *, cached: bool = False, start: Place | None = None
@@ -265,25 +299,37 @@ class Segment:
         self.size = size
         self.index.truncate(size)
 
-    def write_index(self) -> None:
-        """Keep the index beside the segment; it is disposable, so it is not synced."""
-        put(
-            self._disk,
-            self.index_path,
-            self.index.encode(self.size, self.max_timestamp, self.next_offset),
-        )
+    def write_indexes(self) -> None:
+        """Keep the indexes beside the segment; they are disposable, so they are not synced."""
+        encoded = self.index.encode(self.size, self.max_timestamp, self.next_offset)
+        put(self._disk, self.index_path, encoded)
+        put(self._disk, self.aborted_path, self.aborted_index().encode(self.size))
+
+    def remove_indexes(self) -> None:
+        self._disk.remove(self.index_path)
+        self._disk.remove(self.aborted_path)
+
+    def remove(self) -> None:
+        """Remove the segment's files."""
+        self.remove_indexes()
+        self._disk.remove(self.path)
 
     def load_from_index(self, size: int) -> bool:
-        """Learn this sealed segment's extent from its index file; False if that cannot be trusted."""
+        """Learn this sealed segment's extent from its index file, or else from its batches.
+
+        Returns whether the index file could be trusted.
+        """
         self.size = self.durable_size = size
         self._index = self._stored_index()
-        return self._index is not None
+        is_stored = self._index is not None
+        self._index = self._index or self._rebuilt_index()
+        return is_stored
 
     def take_over(self, path: Path, next_offset: int) -> None:
         """Become the segment whose file still has another name; offsets up to `next_offset` are its."""
         self._file = self._disk.open(path)
         self.size = self.durable_size = self._file.size()
-        self._rebuilt_index()
+        self._index = self._rebuilt_index()
         self.next_offset = next_offset
 
     def _whole_batch(
@@ -331,11 +377,38 @@ class Segment:
         return index
 
     def _rebuilt_index(self) -> Index:
-        self._index = Index()
-        self.max_timestamp = NO_TIMESTAMP
+        """Read all batches anew; readers on other threads see the old state or the new, nothing between."""
+        copy = Segment(self._disk, self._directory, self.base_offset)
+        copy._file, copy.size, copy.is_sparse = self.file, self.size, self.is_sparse
+        copy.forget()
+        for position, header in copy.walk_past_damage():
+            copy.note(header, position)
+        self.max_timestamp = copy.max_timestamp
+        if copy.next_offset > self.base_offset:
+            self.next_offset = copy.next_offset
+        if self.first_timestamp == NO_TIMESTAMP:
+            self.first_timestamp = copy.first_timestamp
+        if self._aborted is None:
+            self._aborted = self._stored_aborted() or copy._aborted
+        return copy.index
+
+    def _stored_aborted(self) -> AbortedIndex | None:
+        data = self._disk.read_bytes(self.aborted_path)
+        if data is None:
+            return None
+        try:
+            index, log_size = AbortedIndex.decode(data)
+        except Corruption:
+            return None
+        # If the segment has lost its end, the index still knows of markers that were there.
+        return index if log_size >= self.size else None
+
+    def _rebuilt_aborted(self) -> AbortedIndex:
+        index = AbortedIndex()
         for position, header in self.walk_past_damage():
-            self.note(header, position)
-        return self._index
+            if header.is_control and (marker := self.marker_at(header, position)) is not None:
+                index.note(header, marker)
+        return index
 
     def _refuse_misplaced(self, header: BatchHeader, expected: int) -> None:
         """The offset of a batch stands outside of its checksum: its neighbours vouch for it."""

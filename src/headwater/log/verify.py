@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from headwater.errors import Corruption
+from headwater.log.aborted import AbortedIndex
 from headwater.log.disk import Disk
 from headwater.log.index import Index
 from headwater.log.names import log_bases, snapshot_offsets, snapshot_path
@@ -20,6 +21,7 @@ from headwater.log.state import (
     read_recovery_point,
     read_state,
 )
+from headwater.wire.record_batch import BatchHeader
 
 
 @dataclass(slots=True)
@@ -30,6 +32,8 @@ class Report:
     segments: int = 0
     batches: int = 0
     records: int = 0
+    markers: int = 0
+    """Batches that end transactions; what is in them is not counted as records."""
     size_bytes: int = 0
     first_offset: int = 0
     next_offset: int = 0
@@ -62,6 +66,7 @@ def verify(disk: Disk, directory: Path) -> Report:
         segment.is_sparse = segment.base_offset < state.sparse_to
         _verify_segment(segment, following, state, report)
         _check(report, segment.index_path, disk, Index.decode)
+        _check(report, segment.aborted_path, disk, AbortedIndex.decode)
     for offset in snapshot_offsets(names):
         _check(report, snapshot_path(directory, offset), disk, Producers.decode)
     return report
@@ -94,11 +99,12 @@ def _verify_segment(
     for found in scan_past_damage(segment, following or report.recovery_point):
         if isinstance(found, Damage):
             report.damage.append(found)
-        elif found < 0:
-            report.unfinished_bytes -= found
+        elif isinstance(found, int):
+            report.unfinished_bytes += found
         else:
             report.batches += 1
-            report.records += found
+            report.markers += found.is_control
+            report.records += 0 if found.is_control else found.record_count
     report.next_offset = max(report.next_offset, segment.next_offset)
     due = report.recovery_point if following is None else following
     is_gone = due <= state.log_start_offset
@@ -107,18 +113,18 @@ def _verify_segment(
         report.damage.append(Damage(segment.path, segment.size, segment.next_offset, reason))
 
 
-def scan_past_damage(segment: Segment, recovery_point: int) -> Iterator[Damage | int]:
-    """Yield the record count of each good batch, each damage, and a torn tail as minus its bytes."""
+def scan_past_damage(segment: Segment, recovery_point: int) -> Iterator[BatchHeader | Damage | int]:
+    """Yield the header of each good batch, each damage, and the bytes of a torn tail."""
     position, expected = 0, segment.base_offset
     while position < segment.size:
         try:
             for at, header, _ in segment.scan(position, segment.size, expected):
                 position, expected = at + header.size, header.next_offset
                 segment.next_offset = expected
-                yield header.record_count
+                yield header
         except Corruption as error:
             if expected >= recovery_point:
-                yield position - segment.size
+                yield segment.size - position
                 return
             yield Damage(segment.path, position, expected, error.what)
             resumed = segment.next_batch(position + 1, segment.size, expected)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headwater.broker.broker import Broker as EmbeddedBroker
-from headwater.broker.replay import replay
+from headwater.broker.replay import replay_committed
 from headwater.broker.topics import Topic as StoredTopic
 from headwater.client.record import Record, decode_text
 from headwater.client.value_format import FormatName, value_format
@@ -23,7 +23,7 @@ class Topic:
         self._call = call
 
     def records(self, *, value_format: FormatName = "json") -> list[Record]:
-        """Return everything in the topic: partition by partition, in each in order.
+        """Return everything committed in the topic: partition by partition, in each in order.
 
         Values are decoded as the client does it. Raises `NotFound` if there is no such topic.
         """
@@ -47,7 +47,11 @@ class Topic:
         topic = self._found()
         for partition in topic.partitions:
             await self._broker.committer.settle(partition)
-        return [(each.index, record) for each in topic.partitions for record in replay(each.log)]
+        return [
+            (each.index, record)
+            for each in topic.partitions
+            for record in replay_committed(each.log)
+        ]
 
     def _found(self) -> StoredTopic:
         topic = self._broker.topics.get(self.name)

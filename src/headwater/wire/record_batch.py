@@ -35,9 +35,20 @@ CONTROL: Final = 0x20
 HAS_DELETE_HORIZON: Final = 0x40
 
 NO_PRODUCER: Final = -1
+NO_EPOCH: Final = -1
 NO_SEQUENCE: Final = -1
 
 _FRAME = struct.Struct(">qi4xb")
+
+
+class ProducerIdAndEpoch(NamedTuple):
+    """Who writes: of producers with the same id, only the one with the newest epoch may."""
+
+    id: int = NO_PRODUCER
+    epoch: int = NO_EPOCH
+
+
+NOBODY: Final = ProducerIdAndEpoch()
 
 
 class BatchHeader(NamedTuple):
@@ -93,6 +104,10 @@ class BatchHeader(NamedTuple):
     @property
     def has_producer(self) -> bool:
         return self.producer_id != NO_PRODUCER
+
+    @property
+    def producer(self) -> ProducerIdAndEpoch:
+        return ProducerIdAndEpoch(self.producer_id, self.producer_epoch)
 
 
 def read_header(buffer: bytes | bytearray | memoryview, position: int = 0) -> BatchHeader:

@@ -14,9 +14,10 @@ from headwater.wire.record_batch import (
     HEADER_SIZE,
     LENGTH_OVERHEAD,
     MAGIC,
-    NO_PRODUCER,
     NO_SEQUENCE,
+    NOBODY,
     BatchHeader,
+    ProducerIdAndEpoch,
     read_header,
     with_fresh_crc,
 )
@@ -99,11 +100,26 @@ def scan_records(header: BatchHeader, body: memoryview) -> list[RawRecord]:
 
 
 def encode_batch(
-    records: Iterable[tuple[bytes | None, bytes | None]], timestamp_ms: int, *, attributes: int = 0
+    records: Iterable[tuple[bytes | None, bytes | None]],
+    timestamp_ms: int,
+    *,
+    attributes: int = 0,
+    producer: ProducerIdAndEpoch = NOBODY,
 ) -> bytes:
     """Write (key, value) pairs as one batch of the broker's own, uncompressed, at base offset 0."""
     bodies = [encode_record(0, delta, key, value, ()) for delta, (key, value) in enumerate(records)]
-    body = b"".join(bodies)
+    return batch_of(bodies, timestamp_ms, attributes=attributes, producer=producer)
+
+
+def batch_of(
+    records: Sequence[bytes],
+    timestamp_ms: int,
+    *,
+    attributes: int = 0,
+    producer: ProducerIdAndEpoch = NOBODY,
+) -> bytes:
+    """Put encoded records of one time into a batch, uncompressed, at base offset 0."""
+    body = b"".join(records)
     header = BatchHeader(
         base_offset=0,
         length=HEADER_SIZE - LENGTH_OVERHEAD + len(body),
@@ -111,13 +127,13 @@ def encode_batch(
         magic=MAGIC,
         crc=0,
         attributes=attributes,
-        last_offset_delta=len(bodies) - 1,
+        last_offset_delta=len(records) - 1,
         base_timestamp=timestamp_ms,
         max_timestamp=timestamp_ms,
-        producer_id=NO_PRODUCER,
-        producer_epoch=-1,
+        producer_id=producer.id,
+        producer_epoch=producer.epoch,
         base_sequence=NO_SEQUENCE,
-        record_count=len(bodies),
+        record_count=len(records),
     )
     return HEADER.pack(*with_fresh_crc(header, body)) + body
 

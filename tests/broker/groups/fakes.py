@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headwater.broker.deadlines import Deadlines, Now
 from headwater.broker.groups import joining, leaving, syncing
-from headwater.broker.groups.deadlines import Deadlines, Now
 from headwater.broker.groups.group import Group, Stored
+from headwater.broker.groups.journal import Entry
 from headwater.broker.groups.member import Client
 from headwater.broker.groups.records import GroupMetadataValue, Record
 from headwater.broker.groups.settings import GroupSettings
@@ -50,17 +51,21 @@ class MemoryJournal:
 
     def __init__(self) -> None:
         self.records: list[Record] = []
+        self.entries: list[Entry] = []
         self.appends = 0
         self.is_failing = False
         self._open = asyncio.Event()
         self._open.set()
 
-    async def append(self, records: Sequence[Record]) -> None:
+    async def append(self, entries: Sequence[Entry]) -> None:
         self.appends += 1
         await self._open.wait()
         if self.is_failing:
             raise StorageFailed("the disk is gone")
-        self.records.extend(records)
+        for entry in entries:
+            entry.base_offset = len(self.records)
+            self.records.extend(entry.records)
+        self.entries.extend(entries)
 
     def hold(self) -> None:
         self._open.clear()

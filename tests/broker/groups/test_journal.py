@@ -6,7 +6,7 @@ import gc
 import pytest
 
 from broker.groups.fakes import MemoryJournal
-from headwater.broker.groups.journal import Ledger, code_after
+from headwater.broker.groups.journal import Entry, Ledger, code_after
 from headwater.errors import Conflict, HeadwaterError, StorageFailed, Unavailable
 from headwater.wire.error_codes import ErrorCode
 
@@ -16,7 +16,9 @@ def test_effects_happen_in_the_order_of_the_writes():
         ledger = Ledger(MemoryJournal())
         order: list[int] = []
         for number in range(5):
-            ledger.write([(b"k", b"%d" % number)], lambda _, number=number: order.append(number))
+            ledger.write(
+                Entry([(b"k", b"%d" % number)]), lambda _, number=number: order.append(number)
+            )
         await ledger.flush()
         assert order == [0, 1, 2, 3, 4]
 
@@ -28,11 +30,12 @@ def test_writes_that_come_during_an_append_go_together_into_the_next():
         journal = MemoryJournal()
         ledger = Ledger(journal)
         journal.hold()
-        first = asyncio.create_task(ledger.written([(b"a", b"")], lambda _: None))
+        first = asyncio.create_task(ledger.written(Entry([(b"a", b"")]), lambda _: None))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         later = [
-            asyncio.create_task(ledger.written([(b"b", b"")], lambda _: None)) for _ in range(10)
+            asyncio.create_task(ledger.written(Entry([(b"b", b"")]), lambda _: None))
+            for _ in range(10)
         ]
         await asyncio.sleep(0)
         journal.release()
@@ -49,7 +52,7 @@ def test_effect_happens_although_the_caller_has_gone():
         ledger = Ledger(journal)
         journal.hold()
         settled: list[HeadwaterError | None] = []
-        caller = asyncio.create_task(ledger.written([(b"a", b"")], settled.append))
+        caller = asyncio.create_task(ledger.written(Entry([(b"a", b"")]), settled.append))
         await asyncio.sleep(0)
         caller.cancel()
         journal.release()
@@ -65,7 +68,7 @@ def test_failure_reaches_every_writer():
         journal.is_failing = True
         ledger = Ledger(journal)
         errors = await asyncio.gather(
-            *(ledger.written([(b"a", b"")], lambda _: None) for _ in range(3))
+            *(ledger.written(Entry([(b"a", b"")]), lambda _: None) for _ in range(3))
         )
         assert all(isinstance(error, StorageFailed) for error in errors)
 
@@ -84,7 +87,7 @@ def test_journal_that_breaks_its_contract_leaves_nobody_waiting():
         )
         ledger = Ledger(BrokenJournal())
         errors = await asyncio.gather(
-            *(ledger.written([(b"a", b"")], lambda _: None) for _ in range(3))
+            *(ledger.written(Entry([(b"a", b"")]), lambda _: None) for _ in range(3))
         )
         assert all(isinstance(error, Unavailable) for error in errors)
         gc.collect()

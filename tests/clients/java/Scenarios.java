@@ -19,15 +19,18 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
+import org.apache.kafka.clients.admin.AbortTransactionSpec;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.Config;
 import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.admin.ListTransactionsOptions;
 import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.clients.admin.TransactionState;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -38,9 +41,12 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.GroupState;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.errors.InvalidProducerEpochException;
+import org.apache.kafka.common.errors.ProducerFencedException;
 import org.apache.kafka.common.errors.RecordTooLargeException;
 import org.apache.kafka.common.errors.TopicExistsException;
 import org.apache.kafka.common.header.Header;
@@ -91,6 +97,11 @@ public final class Scenarios {
             case "commit" -> commit();
             case "seek" -> seek();
             case "times" -> times();
+            case "transactions" -> transactions();
+            case "transform" -> transform();
+            case "zombie" -> zombie();
+            case "transaction-timeout" -> transactionTimeout();
+            case "admin-transactions" -> adminTransactions();
             case "admin-topics" -> adminTopics();
             case "admin-configs" -> adminConfigs();
             case "admin-records" -> adminRecords();
@@ -259,6 +270,146 @@ public final class Scenarios {
             expect(4L, found.offset());
             expect(start + 4000, found.timestamp());
             expect(null, consumer.offsetsForTimes(Map.of(partition, start + 99_000)).get(partition));
+        }
+    }
+
+    private void transactions() throws Exception {
+        createTopic(1);
+        try (var producer = transactional(name, Map.of())) {
+            for (int i = 0; i < 50; i++) {
+                producer.beginTransaction();
+                producer.send(new ProducerRecord<>(name, bytes("aborted")));
+                producer.flush();
+                producer.abortTransaction();
+                producer.beginTransaction();
+                producer.send(new ProducerRecord<>(name, bytes("" + i)));
+                producer.commitTransaction();
+            }
+            producer.beginTransaction();
+            producer.send(new ProducerRecord<>(name, bytes("open"))).get();
+            expect(numbers(50), valuesOf(readCommitted(name, 50)));
+            producer.commitTransaction();
+        }
+        expect(51, readCommitted(name, 51).size());
+        expect(101, readAll(101).size());
+    }
+
+    private void transform() throws Exception {
+        createTopic(1);
+        String target = name + "-target";
+        produce(numbers(60), Map.of());
+        try (var producer = transactional(name, Map.of())) {
+            for (int start = 0; start < 60; start += 20) {
+                for (boolean isGood : List.of(false, true)) {
+                    transformOnce(producer, target, start, isGood);
+                }
+            }
+        }
+        expect(numbers(60), valuesOf(readCommitted(target, 60)));
+        try (var admin = admin()) {
+            var committed = admin.listConsumerGroupOffsets(name).partitionsToOffsetAndMetadata().get();
+            expect(60L, committed.get(new TopicPartition(name, 0)).offset());
+        }
+    }
+
+    private void transformOnce(KafkaProducer<byte[], byte[]> producer, String target, int start, boolean isGood) {
+        var settings = Map.of("max.poll.records", "20", "enable.auto.commit", "false");
+        try (var consumer = consumer(settings)) {
+            consumer.subscribe(List.of(name));
+            List<ConsumerRecord<byte[], byte[]>> records = read(consumer, 20);
+            expect((long) start, records.get(0).offset());
+            producer.beginTransaction();
+            records.forEach(each -> producer.send(new ProducerRecord<>(target, each.value())));
+            var position = Map.of(new TopicPartition(name, 0), new OffsetAndMetadata(start + 20));
+            producer.sendOffsetsToTransaction(position, consumer.groupMetadata());
+            if (isGood) {
+                producer.commitTransaction();
+            } else {
+                producer.abortTransaction();
+            }
+        }
+    }
+
+    private void zombie() throws Exception {
+        createTopic(1);
+        try (var zombie = transactional(name, Map.of())) {
+            zombie.beginTransaction();
+            zombie.send(new ProducerRecord<>(name, bytes("zombie"))).get();
+            try (var successor = transactional(name, Map.of())) {
+                successor.beginTransaction();
+                successor.send(new ProducerRecord<>(name, bytes("successor")));
+                try {
+                    zombie.commitTransaction();
+                    throw new AssertionError("the zombie has committed");
+                } catch (ProducerFencedException | InvalidProducerEpochException fenced) {
+                    successor.commitTransaction();
+                }
+            }
+        }
+        expect(List.of("successor"), valuesOf(readCommitted(name, 1)));
+    }
+
+    private void transactionTimeout() throws Exception {
+        createTopic(1);
+        try (var producer = transactional(name, Map.of("transaction.timeout.ms", "300")); var admin = admin()) {
+            producer.beginTransaction();
+            producer.send(new ProducerRecord<>(name, bytes("too late"))).get();
+            await(() -> stateOf(admin) == TransactionState.COMPLETE_ABORT);
+            try {
+                producer.commitTransaction();
+                throw new AssertionError("a transaction that timed out was committed");
+            } catch (KafkaException expected) {
+                // Which one depends on what the client sends first.
+            }
+        }
+        produce(List.of("next"), Map.of());
+        expect(List.of("next"), valuesOf(readCommitted(name, 1)));
+    }
+
+    private void adminTransactions() throws Exception {
+        createTopic(1);
+        var partition = new TopicPartition(name, 0);
+        try (var producer = transactional(name, Map.of()); var admin = admin()) {
+            producer.beginTransaction();
+            producer.send(new ProducerRecord<>(name, bytes("hanging"))).get();
+            expect(TransactionState.ONGOING, stateOf(admin));
+            var described = admin.describeTransactions(List.of(name)).description(name).get();
+            expect(Set.of(partition), described.topicPartitions());
+            var options = new ListTransactionsOptions().filterStates(Set.of(TransactionState.ONGOING));
+            expect(true, admin.listTransactions(options).all().get().stream()
+                .anyMatch(each -> each.transactionalId().equals(name)));
+            var found = admin.describeProducers(List.of(partition)).partitionResult(partition).get();
+            var state = found.activeProducers().get(0);
+            expect(0L, state.currentTransactionStartOffset().getAsLong());
+            var spec = new AbortTransactionSpec(
+                partition, state.producerId(), (short) state.producerEpoch(), state.coordinatorEpoch().orElse(0));
+            admin.abortTransaction(spec).all().get();
+            found = admin.describeProducers(List.of(partition)).partitionResult(partition).get();
+            expect(true, found.activeProducers().get(0).currentTransactionStartOffset().isEmpty());
+            admin.fenceProducers(List.of(name)).all().get();
+        }
+        produce(List.of("next"), Map.of());
+        expect(List.of("next"), valuesOf(readCommitted(name, 1)));
+    }
+
+    private TransactionState stateOf(Admin admin) throws Exception {
+        return admin.describeTransactions(List.of(name)).description(name).get().state();
+    }
+
+    private KafkaProducer<byte[], byte[]> transactional(String id, Map<String, String> settings) {
+        Map<String, String> all = new HashMap<>(settings);
+        all.put("transactional.id", id);
+        KafkaProducer<byte[], byte[]> producer = producer(all);
+        producer.initTransactions();
+        return producer;
+    }
+
+    private List<ConsumerRecord<byte[], byte[]>> readCommitted(String topic, int count) {
+        var settings = Map.of("isolation.level", "read_committed", "enable.auto.commit", "false");
+        try (var consumer = consumer(settings)) {
+            consumer.assign(List.of(new TopicPartition(topic, 0)));
+            consumer.seekToBeginning(consumer.assignment());
+            return read(consumer, count);
         }
     }
 

@@ -55,6 +55,28 @@ const scenarios = {
     assert.deepEqual((await read(1000)).map(({ message }) => message.value.toString()), numbers(1000))
   },
 
+  async transactions() {
+    await createTopic(1)
+    const producer = await connected(
+      kafka.producer({ transactionalId: name, idempotent: true, maxInFlightRequests: 1 }),
+    )
+    for (const number of numbers(20)) {
+      const bad = await producer.transaction()
+      await bad.send({ topic: name, messages: [{ value: 'aborted' }] })
+      await bad.abort()
+      const good = await producer.transaction()
+      await good.send({ topic: name, messages: [{ value: number }] })
+      const topics = [{ topic: name, partitions: [{ partition: 0, offset: number }] }]
+      await good.sendOffsets({ consumerGroupId: `${name}-worker`, topics })
+      await good.commit()
+    }
+    // A reader of kafkajs sees committed records only.
+    assert.deepEqual((await read(20)).map(({ message }) => message.value.toString()), numbers(20))
+    const admin = await connected(kafka.admin())
+    const [{ partitions }] = await admin.fetchOffsets({ groupId: `${name}-worker`, topics: [name] })
+    assert.equal(partitions[0].offset, '19')
+  },
+
   async rebalance() {
     await createTopic(4)
     const first = await member()

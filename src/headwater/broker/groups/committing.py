@@ -19,18 +19,29 @@ class Committer:
     instance_id: str | None = None
 
 
-def check_commit(group: Group, committer: Committer) -> ErrorCode:
-    """Members commit in their generation; anyone else only while the group is empty."""
+def check_commit(
+    group: Group, committer: Committer, *, is_transactional: bool = False
+) -> ErrorCode:
+    """Members commit in their generation; anyone else only while the group is empty.
+
+    A transaction's offsets may also come from an old client that does not say who it is, and while the
+    group waits for its assignment.
+    """
     if group.state is GroupState.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if committer.generation < 0 and group.state is GroupState.EMPTY:
+        return ErrorCode.NONE
+    is_nameless = (
+        committer.generation < 0 and not committer.member_id and committer.instance_id is None
+    )
+    if is_transactional and is_nameless:
         return ErrorCode.NONE
     unknown = group.roster.check(committer.member_id, committer.instance_id)
     if unknown:
         return unknown
     if committer.generation != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
-    if group.state is GroupState.COMPLETING_REBALANCE:
+    if group.state is GroupState.COMPLETING_REBALANCE and not is_transactional:
         return ErrorCode.REBALANCE_IN_PROGRESS
     return ErrorCode.NONE
 

@@ -5,15 +5,14 @@ an OffsetCommit (offsets.py). One event loop calls everything here; no thread sh
 """
 
 import asyncio
-import contextlib
 import uuid
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
+from headwater.broker.deadlines import Deadlines, Now, run_deadlines
 from headwater.broker.groups import joining, leaving, syncing
-from headwater.broker.groups.deadlines import Deadlines, Now
 from headwater.broker.groups.group import Group, GroupState, Stored
-from headwater.broker.groups.journal import Journal, Ledger, code_after
+from headwater.broker.groups.journal import Entry, Journal, Ledger, code_after
 from headwater.broker.groups.member import Client
 from headwater.broker.groups.offsets import Offsets
 from headwater.broker.groups.records import (
@@ -31,6 +30,7 @@ from headwater.wire.messages.heartbeat import HeartbeatRequest
 from headwater.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from headwater.wire.messages.leave_group import MemberIdentity, MemberResponse
 from headwater.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from headwater.wire.record_batch import NO_PRODUCER
 
 T = TypeVar("T")
 _DEFAULT_SETTINGS = GroupSettings()
@@ -62,15 +62,24 @@ class Groups:
 
     # Life
 
-    def replay(self, key: bytes, value: bytes | None) -> None:
-        """Take in one record of the journal, in the journal's order."""
+    def replay(
+        self, key: bytes, value: bytes | None, *, offset: int = -1, producer_id: int = NO_PRODUCER
+    ) -> None:
+        """Take in one record of the journal, in the journal's order.
+
+        `producer_id` is given for a record in a transaction, which counts once that is committed.
+        """
         record = decode_record(key, value)
         if isinstance(record, OffsetRecord):
-            self.offsets.replay(record)
+            self.offsets.replay(record, offset, producer_id)
         elif isinstance(record, GroupRecord):
             self._registry.remove(record.group_id)
             if record.value is not None:
                 self._registry.find_or_create(record.group_id).restore(record.value)
+
+    def replay_end(self, producer_id: int, *, is_commit: bool) -> None:
+        """Take in the end of a transaction, in the journal's order."""
+        self.offsets.replay_end(producer_id, is_commit=is_commit)
 
     def loaded(self) -> None:
         """Begin to serve what was replayed: members have a full session to be heard from again."""
@@ -88,14 +97,7 @@ class Groups:
 
     async def run(self) -> None:
         """Expire sessions and rebalances as they fall due, until `close`."""
-        while not self._is_closed:
-            self._sooner.clear()
-            self.tick()
-            due_s = self.next_deadline_s()
-            wait_s = None if due_s is None else max(due_s - self.clock.monotonic_s(), 0)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(wait_s):
-                    await self._sooner.wait()
+        await run_deadlines(self._deadlines, self._sooner, self._now, lambda: self._is_closed)
 
     async def close(self) -> None:
         """Answer everyone who waits with NOT_COORDINATOR, and finish what is being written."""
@@ -185,7 +187,7 @@ class Groups:
 
     def _store(self, group_id: str, value: GroupMetadataValue, stored: Stored) -> None:
         record = encode_group(group_id, value)
-        self._ledger.write([record], lambda error: stored(code_after(error), self._now()))
+        self._ledger.write(Entry([record]), lambda error: stored(code_after(error), self._now()))
 
     def _now(self) -> Now:
         return Now(self.clock.monotonic_s(), self.clock.now_ms())

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
-from headwater.broker.groups.deadlines import Deadline, Deadlines, Now
+from headwater.broker.deadlines import Deadline, Deadlines, Now
 from headwater.broker.groups.member import Member
 from headwater.broker.groups.records import GroupMetadataValue
 from headwater.broker.groups.roster import Roster

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from headwater.broker.groups.deadlines import Now
+from headwater.broker.deadlines import Now
 from headwater.broker.groups.group import Group, GroupState
 from headwater.broker.groups.member import AnswerJoin, Client, Member, protocols_of
 from headwater.broker.groups.voting import Protocols

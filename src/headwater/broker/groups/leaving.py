@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from headwater.broker.groups.deadlines import Now
+from headwater.broker.deadlines import Now
 from headwater.broker.groups.group import Group
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.leave_group import MemberIdentity, MemberResponse

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from headwater.broker.groups.deadlines import Deadline
+from headwater.broker.deadlines import Deadline
 from headwater.broker.groups.voting import Protocols
 from headwater.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from headwater.wire.messages.sync_group import SyncGroupResponse

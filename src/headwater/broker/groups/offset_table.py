@@ -1,13 +1,15 @@
 """The offsets that groups have committed, in memory.
 
 Invariant: what can be read here is durable. Of offsets on their way to the disk only the partition
-is known, so that a deletion which overtakes them in memory also deletes them in the log.
+is known, so that a deletion which overtakes them in memory also deletes them in the log. The same holds
+for offsets in transactions that have not ended (`pending`).
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from headwater.broker.groups.pending_offsets import PendingOffsets
 from headwater.broker.groups.records import CommittedOffset, TopicPartition
 
 
@@ -17,6 +19,7 @@ class OffsetTable:
     def __init__(self) -> None:
         self._durable: dict[str, dict[TopicPartition, CommittedOffset]] = {}
         self._unsettled: dict[str, Counter[TopicPartition]] = {}
+        self.pending = PendingOffsets()
 
     def of(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
         """The durable offsets of a group; a view, not a copy."""
@@ -29,7 +32,19 @@ class OffsetTable:
     def put(self, group_id: str, partition: TopicPartition, committed: CommittedOffset) -> None:
         self._durable.setdefault(group_id, {})[partition] = committed
 
+    def end_transaction(self, producer_id: int, *, is_commit: bool) -> set[str]:
+        """Let the offsets of a transaction count, or forget them; returns the groups that gain some."""
+        ended = self.pending.take(producer_id)
+        if not is_commit:
+            return set()
+        for group_id, partition, committed in ended:
+            present = self._durable.get(group_id, {}).get(partition)
+            if present is None or present.log_offset < committed.log_offset:
+                self.put(group_id, partition, committed)
+        return {each.group_id for each in ended}
+
     def discard(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
+        self.pending.discard(group_id, partitions)
         offsets = self._durable.get(group_id, {})
         for partition in partitions:
             offsets.pop(partition, None)
@@ -53,4 +68,5 @@ class OffsetTable:
 
     def in_log(self, group_id: str) -> set[TopicPartition]:
         """Partitions for which the log holds, or may come to hold, an offset of this group."""
-        return self.unsettled(group_id) | self._durable.get(group_id, {}).keys()
+        durable = self._durable.get(group_id, {}).keys()
+        return self.unsettled(group_id) | durable | self.pending.of(group_id)

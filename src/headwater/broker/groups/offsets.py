@@ -4,12 +4,14 @@ Invariant: an offset is answered for, and can be read, after its record is durab
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
+from headwater.broker.deadlines import Now
 from headwater.broker.groups.committing import Committer, check_commit, expired_offsets
-from headwater.broker.groups.deadlines import Now
 from headwater.broker.groups.group import Group, GroupState
-from headwater.broker.groups.journal import Ledger, code_after
+from headwater.broker.groups.journal import Entry, Ledger, TransactionEnd, code_after
 from headwater.broker.groups.offset_table import OffsetTable
+from headwater.broker.groups.pending_offsets import PendingOffset
 from headwater.broker.groups.records import (
     CommittedOffset,
     OffsetRecord,
@@ -21,6 +23,7 @@ from headwater.broker.groups.registry import Registry
 from headwater.broker.groups.subscription import CONSUMER_PROTOCOL_TYPE
 from headwater.errors import HeadwaterError
 from headwater.wire.error_codes import ErrorCode
+from headwater.wire.record_batch import NO_PRODUCER, NOBODY, ProducerIdAndEpoch
 
 
 class Offsets:
@@ -36,11 +39,23 @@ class Offsets:
         """All durable offsets of a group; empty for a group that is not known."""
         return self._table.of(group_id)
 
-    def replay(self, record: OffsetRecord) -> None:
+    def pending(self, group_id: str) -> set[TopicPartition]:
+        """Partitions whose offset may change by a transaction that has not ended."""
+        return self._table.pending.of(group_id)
+
+    def replay(self, record: OffsetRecord, offset: int, producer_id: int) -> None:
         if record.value is None:
             self._table.discard(record.group_id, [record.partition])
+            return
+        committed = replace(record.value, log_offset=offset)
+        if producer_id == NO_PRODUCER:
+            self._table.put(record.group_id, record.partition, committed)
         else:
-            self._table.put(record.group_id, record.partition, record.value)
+            pending = PendingOffset(record.group_id, record.partition, committed)
+            self._table.pending.put(producer_id, pending)
+
+    def replay_end(self, producer_id: int, *, is_commit: bool) -> None:
+        self._table.end_transaction(producer_id, is_commit=is_commit)
 
     def loaded(self) -> None:
         """Make a group for offsets whose group had no members: a simple consumer's."""
@@ -48,10 +63,14 @@ class Offsets:
             self._registry.find_or_create(group_id)
 
     async def commit(
-        self, committer: Committer, offsets: Mapping[TopicPartition, CommittedOffset]
+        self,
+        committer: Committer,
+        offsets: Mapping[TopicPartition, CommittedOffset],
+        producer: ProducerIdAndEpoch = NOBODY,
     ) -> dict[TopicPartition, ErrorCode]:
         """Commit offsets; those answered with NONE are durable and visible.
 
+        With a producer they are part of its transaction: durable, and visible once that is committed.
         GROUP_ID_NOT_FOUND: the committer takes itself for a member of a group that does not exist.
         """
         group = self._registry.find(committer.group_id)
@@ -59,7 +78,7 @@ class Offsets:
             if committer.generation >= 0:
                 return dict.fromkeys(offsets, ErrorCode.GROUP_ID_NOT_FOUND)
             group = self._registry.find_or_create(committer.group_id)
-        refusal = check_commit(group, committer)
+        refusal = check_commit(group, committer, is_transactional=producer != NOBODY)
         if refusal:
             return dict.fromkeys(offsets, refusal)
         member = group.roster.get(committer.member_id)
@@ -67,9 +86,22 @@ class Offsets:
             group.keep_alive(member, self._now().s)
         limit = self._registry.settings.offset_metadata_max_bytes
         accepted = {each: new for each, new in offsets.items() if len(new.metadata) <= limit}
-        written = code_after(await self._write(group.id, accepted))
+        written = code_after(await self._write(group.id, accepted, producer))
         too_large = ErrorCode.OFFSET_METADATA_TOO_LARGE
         return {each: written if each in accepted else too_large for each in offsets}
+
+    async def end_transaction(
+        self, producer: ProducerIdAndEpoch, end: TransactionEnd
+    ) -> HeadwaterError | None:
+        """Write the end of a producer's transaction; once it is durable, its offsets count or are gone."""
+
+        def settled(error: HeadwaterError | None) -> None:
+            if error is None:
+                groups = self._table.end_transaction(producer.id, is_commit=end.is_commit)
+                for group_id in groups:
+                    self._registry.find_or_create(group_id)
+
+        return await self._ledger.written(Entry(producer=producer, end=end), settled)
 
     async def delete(
         self, group_id: str, partitions: Sequence[TopicPartition]
@@ -127,22 +159,31 @@ class Offsets:
     def _expired_of(self, group: Group, now_ms: int) -> set[TopicPartition]:
         retention_ms = self._registry.settings.offsets_retention_ms
         due = expired_offsets(group, self._table.of(group.id), retention_ms, now_ms)
-        return set(due) - self._table.unsettled(group.id)
+        return set(due) - self._table.unsettled(group.id) - self._table.pending.of(group.id)
 
     async def _write(
-        self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, CommittedOffset],
+        producer: ProducerIdAndEpoch,
     ) -> HeadwaterError | None:
+        if not offsets:
+            return None
+        entry = Entry([encode_offset(group_id, *each) for each in offsets.items()], producer)
+
         def settled(error: HeadwaterError | None) -> None:
             self._table.settle(group_id, offsets)
             if error is None:
-                for partition, committed in offsets.items():
-                    self._table.put(group_id, partition, committed)
+                for position, (partition, new) in enumerate(offsets.items(), entry.base_offset):
+                    committed = replace(new, log_offset=position)
+                    if producer == NOBODY:
+                        self._table.put(group_id, partition, committed)
+                    else:
+                        pending = PendingOffset(group_id, partition, committed)
+                        self._table.pending.put(producer.id, pending)
 
-        if not offsets:
-            return None
         self._table.begin(group_id, offsets)
-        records = [encode_offset(group_id, *each) for each in offsets.items()]
-        return await self._ledger.written(records, settled)
+        return await self._ledger.written(entry, settled)
 
     async def _remove(
         self, offsets: Mapping[str, Iterable[TopicPartition]], groups: Sequence[Group] = ()
@@ -163,4 +204,4 @@ class Offsets:
                 for group_id, partitions in removed.items():
                     self._table.discard(group_id, partitions)
 
-        return await self._ledger.written(records, settled) if records else None
+        return await self._ledger.written(Entry(records), settled) if records else None

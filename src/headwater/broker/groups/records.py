@@ -7,6 +7,7 @@ Offsets are written as value version 3 (version 1 when the client set its own ex
 every version up to 4 is read. The bodies are messages in Kafka's own schema.
 """
 
+import dataclasses
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -80,6 +81,8 @@ class CommittedOffset:
     committed_at_ms: int = -1
     expires_at_ms: int | None = None
     """Set by old clients that choose their own retention (OffsetCommit v2 to v4)."""
+    log_offset: int = dataclasses.field(default=-1, compare=False)
+    """Where its record stands: of two commits the later one counts, whichever transaction ends last."""
 
 
 @dataclass(frozen=True, slots=True)

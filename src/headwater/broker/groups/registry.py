@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from headwater.broker.groups.deadlines import Deadlines
+from headwater.broker.deadlines import Deadlines
 from headwater.broker.groups.group import Group, Store
 from headwater.broker.groups.settings import GroupSettings
 

@@ -5,7 +5,7 @@ Bookkeeping only: it does not know states, generations or time.
 
 from collections.abc import Iterator
 
-from headwater.broker.groups.deadlines import Deadline
+from headwater.broker.deadlines import Deadline
 from headwater.broker.groups.member import AnswerJoin, Member
 from headwater.broker.groups.voting import Ballot, Protocols
 from headwater.wire.error_codes import ErrorCode

@@ -1,6 +1,6 @@
 """SyncGroup: the leader hands in everyone's assignment; it is given out once it is durable."""
 
-from headwater.broker.groups.deadlines import Now
+from headwater.broker.deadlines import Now
 from headwater.broker.groups.group import Group, GroupState, Stored
 from headwater.broker.groups.member import AnswerSync, Member
 from headwater.wire.error_codes import ErrorCode

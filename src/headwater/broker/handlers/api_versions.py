@@ -3,11 +3,20 @@
 import re
 
 from headwater.broker.context import RequestContext
+from headwater.broker.transactions.transaction import BUMPS_EPOCHS
 from headwater.wire.error_codes import ErrorCode
-from headwater.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from headwater.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 
 _SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
+TRANSACTION_VERSION = "transaction.version"
+"""The feature that tells clients to take a new epoch with each transaction."""
 PRODUCE_KEY = 0
 ADVERTISED_PRODUCE_MINIMUM = 0
 """librdkafka before 2.11 gives up gzip, snappy and lz4 unless Produce v0 is offered (KAFKA-18659)."""
@@ -19,9 +28,17 @@ def api_versions(request: ApiVersionsRequest, context: RequestContext) -> ApiVer
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     return ApiVersionsResponse(
         api_keys=supported(context),
-        supported_features=[],
+        supported_features=[
+            SupportedFeatureKey(name=TRANSACTION_VERSION, min_version=0, max_version=BUMPS_EPOCHS)
+        ],
         finalized_features_epoch=0,
-        finalized_features=[],
+        finalized_features=[
+            FinalizedFeatureKey(
+                name=TRANSACTION_VERSION,
+                min_version_level=BUMPS_EPOCHS,
+                max_version_level=BUMPS_EPOCHS,
+            )
+        ],
     )
 
 

@@ -1,7 +1,8 @@
-"""DescribeProducers: the idempotent producers a partition remembers."""
+"""DescribeProducers: the producers a partition remembers, and where their open transactions begin."""
 
 from headwater.broker.context import RequestContext
 from headwater.errors import HeadwaterError
+from headwater.log.producers import NO_OFFSET
 from headwater.wire.error_codes import ErrorCode, code_of
 from headwater.wire.messages.describe_producers import (
     DescribeProducersRequest,
@@ -36,6 +37,7 @@ def _partition(name: str, index: int, context: RequestContext) -> PartitionRespo
         return PartitionResponse(partition_index=index, error_code=error)
     try:
         producers = list(partition.log.producers)
+        open_transactions = dict(partition.log.producers.transactions)
     except HeadwaterError as failure:
         return PartitionResponse(partition_index=index, error_code=code_of(failure))
     return PartitionResponse(
@@ -46,7 +48,8 @@ def _partition(name: str, index: int, context: RequestContext) -> PartitionRespo
                 producer_epoch=state.epoch,
                 last_sequence=state.batches[-1].last_sequence if state.batches else -1,
                 last_timestamp=state.last_timestamp,
-                coordinator_epoch=-1,
+                coordinator_epoch=state.coordinator_epoch,
+                current_txn_start_offset=open_transactions.get(producer_id, NO_OFFSET),
             )
             for producer_id, state in producers
         ],

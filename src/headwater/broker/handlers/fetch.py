@@ -10,6 +10,7 @@ from headwater.errors import HeadwaterError
 from headwater.log.segment import NotCached
 from headwater.wire.error_codes import ErrorCode, code_of
 from headwater.wire.messages.fetch import (
+    AbortedTransaction,
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
@@ -112,8 +113,12 @@ async def _read(
         error = found.check_epoch(asked.current_leader_epoch)
         if error is not ErrorCode.NONE:
             return _error(asked, error)
-        limit = log.last_stable_offset if isolation_level == READ_COMMITTED else log.high_watermark
+        is_committed = isolation_level == READ_COMMITTED
+        if is_committed:
+            log.refuse_uncertain(asked.fetch_offset)
+        limit = log.last_stable_offset if is_committed else log.high_watermark
         records = await _records(found, asked, limit, budget, context)
+        aborted = await _aborted(found, records, limit, context) if is_committed else None
     except HeadwaterError as failure:
         return _error(asked, code_of(failure))
     return PartitionData(
@@ -121,7 +126,7 @@ async def _read(
         high_watermark=log.high_watermark,
         last_stable_offset=log.last_stable_offset,
         log_start_offset=log.log_start_offset,
-        aborted_transactions=[] if isolation_level == READ_COMMITTED else None,
+        aborted_transactions=aborted,
         records=records,
     )
 
@@ -148,6 +153,21 @@ async def _records(
         budget.left -= len(records)
         budget.is_empty_so_far = False
     return records
+
+
+async def _aborted(
+    partition: Partition, records: memoryview | bytes, limit: int, context: RequestContext
+) -> list[AbortedTransaction]:
+    """Tell which transactions in these records the reader must leave out."""
+    log, view = partition.log, memoryview(records)
+    try:
+        found = log.aborted_in(view, limit, cached=True)
+    except NotCached:
+        found = await context.broker.read_on_thread(log.aborted_in, view, limit)
+    return [
+        AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
+        for each in found
+    ]
 
 
 def _error(asked: FetchPartition, error: ErrorCode) -> PartitionData:

@@ -1,6 +1,6 @@
 """OffsetFetch: how far groups have read; one group until version 7, many since, topics by id in 10.
 
-`require_stable` needs nothing yet: no offset is pending in a transaction.
+With `require_stable`, an offset that an open transaction may change is not told: the client asks again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,8 +35,14 @@ class AskedTopic(NamedTuple):
 
 def offset_fetch(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
     if context.version >= 8:
-        return OffsetFetchResponse(groups=[_fetch_group(each, context) for each in request.groups])
+        return OffsetFetchResponse(
+            groups=[
+                _fetch_group(each, context, is_stable=request.require_stable)
+                for each in request.groups
+            ]
+        )
     offsets = context.broker.groups.offsets.of(request.group_id)
+    unstable = _unstable(request.group_id, context, is_stable=request.require_stable)
     asked: Iterable[AskedTopic]
     if request.topics is None:
         asked = _all_of(offsets)
@@ -54,8 +60,9 @@ def offset_fetch(request: OffsetFetchRequest, context: RequestContext) -> Offset
                         committed_offset=committed.offset,
                         committed_leader_epoch=committed.leader_epoch,
                         metadata=committed.metadata,
+                        error_code=_error(topic, index, unstable),
                     )
-                    for index, committed in _look_up(topic, offsets)
+                    for index, committed in _look_up(topic, offsets, unstable)
                 ],
             )
             for topic in asked
@@ -64,9 +71,10 @@ def offset_fetch(request: OffsetFetchRequest, context: RequestContext) -> Offset
 
 
 def _fetch_group(
-    group: OffsetFetchRequestGroup, context: RequestContext
+    group: OffsetFetchRequestGroup, context: RequestContext, *, is_stable: bool
 ) -> OffsetFetchResponseGroup:
     offsets = context.broker.groups.offsets.of(group.group_id)
+    unstable = _unstable(group.group_id, context, is_stable=is_stable)
     topics = context.broker.topics
     if group.topics is None:
         asked = _all_of(offsets)
@@ -91,11 +99,9 @@ def _fetch_group(
                         committed_offset=committed.offset,
                         committed_leader_epoch=committed.leader_epoch,
                         metadata=committed.metadata,
-                        error_code=(
-                            ErrorCode.UNKNOWN_TOPIC_ID if topic.name is None else ErrorCode.NONE
-                        ),
+                        error_code=_error(topic, index, unstable),
                     )
-                    for index, committed in _look_up(topic, offsets)
+                    for index, committed in _look_up(topic, offsets, unstable)
                 ],
             )
             for topic in asked
@@ -116,12 +122,25 @@ def _with_ids(asked: Iterable[AskedTopic], topics: TopicLookup) -> list[AskedTop
     return [each for each in found if each.topic_id != ZERO_UUID]
 
 
-def _look_up(
-    topic: AskedTopic, offsets: Mapping[TopicPartition, CommittedOffset]
-) -> list[tuple[int, CommittedOffset]]:
+def _unstable(group_id: str, context: RequestContext, *, is_stable: bool) -> set[TopicPartition]:
+    return context.broker.groups.offsets.pending(group_id) if is_stable else set()
+
+
+def _error(topic: AskedTopic, index: int, unstable: set[TopicPartition]) -> ErrorCode:
     if topic.name is None:
-        return [(index, _NONE_COMMITTED) for index in topic.partitions]
-    return [
-        (index, offsets.get(TopicPartition(topic.name, index), _NONE_COMMITTED))
-        for index in topic.partitions
-    ]
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    is_unstable = TopicPartition(topic.name, index) in unstable
+    return ErrorCode.UNSTABLE_OFFSET_COMMIT if is_unstable else ErrorCode.NONE
+
+
+def _look_up(
+    topic: AskedTopic,
+    offsets: Mapping[TopicPartition, CommittedOffset],
+    unstable: set[TopicPartition],
+) -> list[tuple[int, CommittedOffset]]:
+    found = []
+    for index in topic.partitions:
+        is_told = not _error(topic, index, unstable)
+        key = TopicPartition(topic.name or "", index)
+        found.append((index, offsets.get(key, _NONE_COMMITTED) if is_told else _NONE_COMMITTED))
+    return found

@@ -5,11 +5,13 @@ is asynchronous, so that one connection's requests share a sync round.
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 
 from headwater.broker.context import RequestContext
+from headwater.broker.groups.records import TopicPartition
 from headwater.broker.partition import Partition
 from headwater.broker.topics import Topic
+from headwater.broker.transactions.producing import admit_batches, transaction_version
 from headwater.errors import (
     HeadwaterError,
     InvalidRecord,
@@ -28,35 +30,72 @@ from headwater.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from headwater.wire.record_batch import HEADER_SIZE, read_header
+from headwater.wire.record_batch import HEADER_SIZE, BatchHeader, read_header
 
 ALL = -1
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 FIRST_VERSION_WITH_ZSTD = 7
 
 Waiting = list[tuple[asyncio.Future[None], PartitionProduceResponse]]
+Codes = Mapping[TopicPartition, ErrorCode]
+"""What the transaction coordinator says to each transactional batch."""
 
 
 def produce(
     request: ProduceRequest, context: RequestContext
 ) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     waiting: Waiting = []
+    codes = _transactional(request, context)
     responses = [
         TopicProduceResponse(
             name=topic.name,
             topic_id=topic.topic_id,
             partition_responses=[
-                _produce(request.acks, each, _topic_of(topic, context), waiting, context)
+                _produce(request.acks, each, _topic_of(topic, context), codes, waiting, context)
                 for each in topic.partition_data
             ],
         )
         for topic in request.topic_data
     ]
+    # Begun in this turn, so that one round of syncs serves the batches and the transaction's own step.
+    added = context.broker.transactions.durable() if codes else None
+    response = ProduceResponse(responses=responses)
     if request.acks == 0:
+        if added is not None:
+            context.broker.run_in_background(_ignore(added))
         _hang_up_on_errors(responses)
         return None
-    response = ProduceResponse(responses=responses)
+    if added is not None:
+        return _when_in_transaction(added, waiting, response)
     return _when_durable(waiting, response) if waiting else response
+
+
+def _transactional(request: ProduceRequest, context: RequestContext) -> Codes:
+    """Ask the coordinator about the transactional batches of a request, all at once."""
+    if request.transactional_id is None:
+        return {}
+    batches: dict[TopicPartition, BatchHeader] = {}
+    for data in request.topic_data:
+        topic = _topic_of(data, context)
+        for each in data.partition_data:
+            records = each.records
+            is_open = topic is not None and topic.partition(each.index) and not topic.is_internal
+            if topic is None or not is_open or not isinstance(records, memoryview):
+                continue
+            if len(records) < HEADER_SIZE:
+                continue
+            header = read_header(records)
+            if header.is_transactional:
+                batches[TopicPartition(topic.name, each.index)] = header
+    if not batches:
+        return {}
+    return admit_batches(
+        context.broker.transactions,
+        request.transactional_id,
+        batches,
+        version=context.version,
+        connection=context.connection,
+    )
 
 
 def _hang_up_on_errors(responses: list[TopicProduceResponse]) -> None:
@@ -65,6 +104,22 @@ def _hang_up_on_errors(responses: list[TopicProduceResponse]) -> None:
         for each in topic.partition_responses:
             if each.error_code != ErrorCode.NONE:
                 raise InvalidRequest(f"an acks=0 batch was refused with error {each.error_code}")
+
+
+async def _ignore(added: Awaitable[ErrorCode]) -> None:
+    await added
+
+
+async def _when_in_transaction(
+    added: Awaitable[ErrorCode], waiting: Waiting, response: ProduceResponse
+) -> ProduceResponse:
+    """Answer once the batches are durable, and the coordinator's knowledge of them too."""
+    code = await added
+    if code is not ErrorCode.NONE:
+        for topic in response.responses:
+            for each in topic.partition_responses:
+                each.error_code, each.base_offset = ErrorCode.NOT_ENOUGH_REPLICAS, -1
+    return await _when_durable(waiting, response)
 
 
 async def _when_durable(waiting: Waiting, response: ProduceResponse) -> ProduceResponse:
@@ -88,6 +143,7 @@ def _produce(
     acks: int,
     data: PartitionProduceData,
     topic: Topic | None,
+    codes: Codes,
     waiting: Waiting,
     context: RequestContext,
 ) -> PartitionProduceResponse:
@@ -105,8 +161,13 @@ def _produce(
     if topic.is_internal:
         response.error_code, response.base_offset = ErrorCode.INVALID_TOPIC_EXCEPTION, -1
         return response
+    code = codes.get(TopicPartition(topic.name, data.index)) if codes else None
+    if code:
+        response.error_code, response.base_offset = code, -1
+        return response
+    in_transaction = None if code is None else transaction_version(context.version)
     try:
-        appended = _append(data, partition, context.version)
+        appended = _append(data, partition, context.version, in_transaction)
     except HeadwaterError as error:
         _refuse(response, error)
         return response
@@ -117,14 +178,16 @@ def _produce(
     return response
 
 
-def _append(data: PartitionProduceData, partition: Partition, version: int) -> Appended:
+def _append(
+    data: PartitionProduceData, partition: Partition, version: int, in_transaction: int | None
+) -> Appended:
     records = data.records
     if not isinstance(records, memoryview) or not records:
         raise InvalidRecord("a produce request carries one batch per partition, this has none")
     is_old = version < FIRST_VERSION_WITH_ZSTD and len(records) >= HEADER_SIZE
     if is_old and read_header(records).codec == ZSTD:
         raise UnsupportedCodec("zstd needs Produce version 7 or later")
-    return partition.log.append(records)
+    return partition.log.append(records, transaction_version=in_transaction)
 
 
 def _commit(

@@ -9,7 +9,17 @@ from headwater.cli.command import command as headwater_command
 from headwater.cli.session import Session
 from headwater.errors import NotFound
 
-BATCH_COLUMNS = ("offset", "last", "records", "position", "bytes", "codec", "producer", "sequence")
+BATCH_COLUMNS = (
+    "offset",
+    "last",
+    "records",
+    "position",
+    "bytes",
+    "codec",
+    "producer",
+    "sequence",
+    "transaction",
+)
 RECORD_COLUMNS = ("offset", "timestamp", "key", "value")
 
 
@@ -30,12 +40,13 @@ def command(
 ) -> None:
     """Print the batches (or records) in the files of the directory PARTITION.
 
-    Every batch is checked; a damaged one ends the output with an error.
+    Every batch is checked; a damaged one ends the output with an error. The column transaction says
+    which batches are part of one, and which end it: commit or abort. Records leave those out.
     """
     from itertools import islice  # noqa: PLC0415 - only this command pays for it
 
     from headwater.log.disk import ReadOnlyDisk  # noqa: PLC0415
-    from headwater.log.dump import batches  # noqa: PLC0415
+    from headwater.log.dump import batches, role  # noqa: PLC0415
     from headwater.wire.compression import NAMES  # noqa: PLC0415
     from headwater.wire.records import decode_batch  # noqa: PLC0415
 
@@ -52,7 +63,8 @@ def command(
                 "key": _text(each.key),
                 "value": _text(each.value),
             }
-            for _, batch in found
+            for (_, header), batch in found
+            if not header.is_control
             for each in decode_batch(batch)
             if each.offset >= first
         )
@@ -68,8 +80,9 @@ def command(
             "codec": NAMES.get(header.codec, str(header.codec)),
             "producer": header.producer_id if header.has_producer else None,
             "sequence": header.base_sequence if header.has_producer else None,
+            "transaction": role(header, batch),
         }
-        for (position, header), _ in found
+        for (position, header), batch in found
     )
     session.output.rows(BATCH_COLUMNS, islice(rows, count))
 

@@ -49,6 +49,7 @@ def command(session: Session, data: Path) -> None:
                 "segments": each.segments,
                 "batches": each.batches,
                 "records": each.records,
+                "markers": each.markers,
                 "bytes": each.size_bytes,
                 "first": each.first_offset,
                 "next": each.next_offset,

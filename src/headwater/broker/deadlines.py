@@ -1,9 +1,11 @@
-"""When things fall due: one heap for all groups, in which moving a deadline later costs nothing.
+"""When things fall due: one heap for all groups or transactions; moving a deadline later costs nothing.
 
 Invariant: every deadline that is set has a heap entry at or before its time. So a heartbeat only
 writes a number; the entry is put right when its old time comes.
 """
 
+import asyncio
+import contextlib
 import heapq
 import itertools
 import math
@@ -32,7 +34,7 @@ class Deadline:
 
 
 class Deadlines:
-    """All deadlines of all groups; `on_sooner` is told when the next comes earlier than before."""
+    """All deadlines of one coordinator; `on_sooner` is told when the next comes earlier than before."""
 
     def __init__(self, on_sooner: Callable[[], None] = lambda: None) -> None:
         self._heap: list[tuple[float, int, Deadline]] = []
@@ -73,3 +75,20 @@ class Deadlines:
             elif deadline.at < NEVER:
                 self.set(deadline, deadline.at)
         return due
+
+
+async def run_deadlines(
+    deadlines: Deadlines,
+    sooner: asyncio.Event,
+    now: Callable[[], Now],
+    is_over: Callable[[], bool],
+) -> None:
+    """Expire what falls due, when it does; `sooner` is set when there may be something earlier to do."""
+    while not is_over():
+        sooner.clear()
+        deadlines.expire_due(now())
+        due_s = deadlines.next_s()
+        wait_s = None if due_s is None else max(due_s - now().s, 0)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                await sooner.wait()

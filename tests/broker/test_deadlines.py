@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.broker.groups.deadlines import Deadline, Deadlines, Now
+from headwater.broker.deadlines import Deadline, Deadlines, Now
 
 
 def at(seconds: float) -> Now:

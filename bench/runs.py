@@ -1,0 +1,94 @@
+"""A run of a benchmark on our broker and Apache Kafka: its arguments, its progress, what is kept of it."""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from typing import Final
+
+import page
+from results import OURS, THEIRS, Measure, Results
+from tables import terminal
+from watch import OtherPrograms
+
+from rigs.apache_kafka import ApacheKafka, kafka_libs
+from rigs.brokers import Broker
+from rigs.headwater_process import HeadwaterProcess
+from rigs.process import Unavailable
+
+NewBroker = Callable[[], Broker]
+Report = Callable[[str, float], None]
+# Above this, the numbers say more about the other programs than about the brokers.
+QUIET_CORES: Final = 0.1
+
+
+def arguments(description: str) -> argparse.ArgumentParser:
+    """What every benchmark can be asked for."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="less data, one round")
+    parser.add_argument("--render", action="store_true", help="write the page from the last JSON")
+    parser.add_argument("--only", choices=(OURS, THEIRS), help="one broker")
+    return parser
+
+
+class Run:
+    """One run over both brokers, in turn, so that a slow minute of the machine hits both."""
+
+    def __init__(
+        self, benchmark: str, measure_of: Callable[[str], Measure], asked: argparse.Namespace
+    ) -> None:
+        self.measure_of = measure_of
+        command = " ".join(["python", f"bench/{benchmark}.py", *sys.argv[1:]])
+        self.found = Results(benchmark, "quick" if asked.quick else "full", command)
+        self.brokers: dict[str, NewBroker] = {OURS: HeadwaterProcess, THEIRS: ApacheKafka}
+        if asked.only:
+            self.brokers = {asked.only: self.brokers[asked.only]}
+        self._leave_out_what_is_not_here()
+        self.began = time.monotonic()
+        self.others = OtherPrograms()
+
+    def _leave_out_what_is_not_here(self) -> None:
+        try:
+            kafka_libs()
+        except Unavailable as reason:
+            self.brokers.pop(THEIRS, None)
+            self.found.notes.append(f"Apache Kafka was not measured: {reason}.")
+
+    def each(self, measure: Callable[[NewBroker, Report], None], times: int = 1) -> None:
+        """Measure each broker, as a new process of its own."""
+        for _ in range(times):
+            for name, new_broker in self.brokers.items():
+                measure(new_broker, self._reporter(name))
+
+    def running(self, *measures: Callable[[Broker, Report], None], rounds: int = 1) -> None:
+        """Measure each broker while it runs; all measures of a round see the same process."""
+
+        def measure_all(new_broker: NewBroker, report: Report) -> None:
+            with new_broker() as broker:
+                for measure in measures:
+                    measure(broker, report)
+
+        self.each(measure_all, rounds)
+
+    def finish(self, *, is_whole: bool) -> None:
+        """Show the numbers and keep them; a whole run is also written into the docs."""
+        self.found.notes.append(_disturbance(self.others.cores()))
+        self.found.save(is_whole=is_whole)
+        print(f"\n{terminal(self.found.rows())}\n\n{terminal(self.found.core_rows())}")
+        print("", *self.found.notes, sep="\n")
+        if is_whole:
+            page.write()
+
+    def _reporter(self, broker: str) -> Report:
+        def report(name: str, value: float) -> None:
+            measure = self.measure_of(name)
+            self.found.add(broker, name, measure, value)
+            elapsed = time.monotonic() - self.began
+            print(f"{elapsed:6.0f} s  {broker:9}  {name}: {value:.2f} {measure.unit}", flush=True)
+
+        return report
+
+
+def _disturbance(cores: float) -> str:
+    note = f"Other programs used {cores:.2f} of the cores on average while this was measured."
+    return note if cores < QUIET_CORES else f"{note} That is too much: measure again in peace."

@@ -1,0 +1,109 @@
+"""What a benchmark looks at beside the load: processor time, memory, other programs, the disk."""
+
+import os
+import resource
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rigs.brokers import Broker
+
+T = TypeVar("T")
+
+
+class OtherPrograms:
+    """Processor time that the machine spent on anything but this run and what it started."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.others = self._others()
+
+    def cores(self) -> float:
+        """Cores in use by others on average; right once every child has ended."""
+        return (self._others() - self.others) / (time.monotonic() - self.began)
+
+    def _others(self) -> float:
+        # cpu user nice system idle iowait irq softirq steal: time of all cores since the start.
+        ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+        busy = (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+        own = sum(
+            usage.ru_utime + usage.ru_stime
+            for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        )
+        return busy - own
+
+
+def percentile(samples: list[float], rank: int) -> float:
+    return statistics.quantiles(samples, n=100)[rank - 1]
+
+
+def apart(function: Callable[..., T], *arguments: Any) -> T:
+    """Call the load in a process of its own, so that it shares no interpreter with anything."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
+
+
+@dataclass
+class Cpu:
+    seconds: float = 0.0
+
+
+@contextmanager
+def broker_cpu(broker: Broker) -> Iterator[Cpu]:
+    used = Cpu()
+    began = broker.process.cpu_seconds()
+    yield used
+    used.seconds = broker.process.cpu_seconds() - began
+
+
+@dataclass
+class Peak:
+    bytes: int = 0
+
+
+@contextmanager
+def peak_memory(broker: Broker) -> Iterator[Peak]:
+    peak, finished = Peak(), threading.Event()
+
+    def watch() -> None:
+        while not finished.wait(0.05):
+            peak.bytes = max(peak.bytes, broker.process.resident_bytes())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield peak
+    finally:
+        finished.set()
+        watcher.join()
+
+
+def drop_page_cache(directory: Path) -> None:
+    """Make files cold; what is on disk already can be dropped from memory."""
+    for path in directory.rglob("*"):
+        if path.is_file():
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(descriptor)
+
+
+def let_disk_settle(directory: Path, within_s: float = 60) -> None:
+    """Wait until a small write is synced quickly again: what was written before is still under way."""
+    deadline = time.monotonic() + within_s
+    quick = 0
+    with (directory.parent / "settle").open("wb") as probe:
+        while quick < 50 and time.monotonic() < deadline:
+            began = time.monotonic()
+            probe.write(b"x")
+            probe.flush()
+            os.fdatasync(probe.fileno())
+            quick = quick + 1 if time.monotonic() - began < 0.01 else 0

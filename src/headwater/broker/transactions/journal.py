@@ -1,0 +1,35 @@
+"""What the coordinator needs of the rest of the broker: a log of its own, markers, and producer ids."""
+
+from collections.abc import Awaitable, Sequence
+from typing import Protocol
+
+from headwater.broker.groups.records import Record
+from headwater.broker.transactions.transaction import Transaction
+
+
+class Journal(Protocol):
+    """`__transaction_state`, compacted by key; a null value deletes the key."""
+
+    def append(self, records: Sequence[Record]) -> None:
+        """Write at once, in order; raises `StorageFailed` if nothing was written."""
+
+    def durable(self) -> Awaitable[None]:
+        """Begin at once to make all that was written durable; the awaitable is done when it is.
+
+        It raises `StorageFailed` if it never will be.
+        """
+
+
+class Markers(Protocol):
+    """Writes how a transaction ends into its partitions."""
+
+    async def write(self, transaction: Transaction) -> None:
+        """Return once every partition of a prepared transaction has its marker, durably.
+
+        Raises `HeadwaterError` if one may not have it; then it can be called again.
+        """
+
+
+class ProducerIds(Protocol):
+    async def allocate(self) -> int:
+        """Return an id that was never given before; raises `HeadwaterError`."""

@@ -1,0 +1,94 @@
+"""End markers: written into every partition of a transaction, and durable before it is complete."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Iterable
+from typing import Final
+
+from headwater.broker import offsets_topic
+from headwater.broker.committer import Committer
+from headwater.broker.groups.coordinator import Groups
+from headwater.broker.groups.journal import TransactionEnd
+from headwater.broker.groups.records import TopicPartition
+from headwater.broker.topics import Topics
+from headwater.broker.transactions.transaction import Transaction
+from headwater.errors import Fenced, HeadwaterError, NotFound
+from headwater.wire.record_batch import ProducerIdAndEpoch
+
+logger = logging.getLogger(__name__)
+
+OFFSETS: Final = TopicPartition(offsets_topic.NAME, 0)
+"""The one internal partition that takes part in transactions, through the groups."""
+
+
+class PartitionMarkers:
+    """Writes markers through the partitions' logs, and through the groups for their offsets."""
+
+    def __init__(self, topics: Topics, groups: Groups, committer: Committer) -> None:
+        self._topics = topics
+        self._groups = groups
+        self._committer = committer
+        self.coordinator_epoch = 0
+
+    async def write(self, transaction: Transaction) -> None:
+        """Write the outcome of a prepared transaction everywhere; see `journal.Markers`."""
+        end = TransactionEnd(transaction.is_commit, self.coordinator_epoch, transaction.version)
+        partitions = sorted(transaction.partitions)
+        outcomes = await self.write_each(transaction.producer, end, partitions)
+        for partition, error in outcomes.items():
+            if isinstance(error, Fenced | NotFound):
+                # The partition is gone, or somebody (an administrator) has ended it with a newer epoch.
+                logger.warning(
+                    "no end marker was written: %s",
+                    error,
+                    extra={
+                        "partition": f"{partition.topic}-{partition.partition}",
+                        "transactional_id": transaction.transactional_id,
+                    },
+                )
+            elif error is not None:
+                raise error
+
+    async def write_each(
+        self,
+        producer: ProducerIdAndEpoch,
+        end: TransactionEnd,
+        partitions: Iterable[TopicPartition],
+    ) -> dict[TopicPartition, HeadwaterError | None]:
+        """Write markers in one round of syncs; returns for each partition why it has none."""
+        begun = {each: self._begin(producer, end, each) for each in partitions}
+        outcomes = await asyncio.gather(*begun.values())
+        return dict(zip(begun, outcomes, strict=True))
+
+    def _begin(
+        self, producer: ProducerIdAndEpoch, end: TransactionEnd, partition: TopicPartition
+    ) -> Awaitable[HeadwaterError | None]:
+        """Append one marker now; what is returned waits for it to be durable."""
+        if partition == OFFSETS:
+            return self._groups.offsets.end_transaction(producer, end)
+        topic = self._topics.get(partition.topic)
+        found = topic.partition(partition.partition) if topic is not None else None
+        if topic is None or found is None or topic.is_internal:
+            return _known(NotFound(f"{partition.topic}-{partition.partition} does not exist"))
+        try:
+            found.log.end_transaction(
+                producer,
+                is_commit=end.is_commit,
+                coordinator_epoch=end.coordinator_epoch,
+                transaction_version=end.version,
+            )
+        except HeadwaterError as error:
+            return _known(error)
+        return _outcome(self._committer.durable(found))
+
+
+async def _known(error: HeadwaterError) -> HeadwaterError | None:
+    return error
+
+
+async def _outcome(durable: Awaitable[None]) -> HeadwaterError | None:
+    try:
+        await durable
+    except HeadwaterError as error:
+        return error
+    return None

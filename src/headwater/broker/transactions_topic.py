@@ -1,0 +1,38 @@
+"""`__transaction_state`: the compacted topic that holds the state of every transactional id."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import Final
+
+from headwater.broker.committer import Committer
+from headwater.broker.groups.records import Record
+from headwater.broker.partition import Partition
+
+NAME: Final = "__transaction_state"
+CONFIGS: Final = {
+    "cleanup.policy": "compact",
+    "compression.type": "uncompressed",
+    "segment.bytes": "104857600",
+}
+
+
+class TransactionsJournal:
+    """The transaction coordinator's journal on that topic."""
+
+    def __init__(self, partition: Partition, committer: Committer) -> None:
+        self._partition = partition
+        self._committer = committer
+
+    def append(self, records: Sequence[Record]) -> None:
+        """Write at once; what is written is durable after `durable`."""
+        self._partition.log.append_own(records)
+
+    def durable(self) -> Awaitable[None]:
+        """Begin to sync what was written, in this round; the awaitable is done when it is durable."""
+        return _result_of(self._committer.commit(self._partition))
+
+
+async def _result_of(shared: asyncio.Future[None]) -> None:
+    # Shared with other requests: a cancelled waiter must not cancel it for all.
+    await asyncio.wait([shared])
+    shared.result()
