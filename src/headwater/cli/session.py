@@ -12,7 +12,7 @@ from headwater.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from headwater.cli.profile import Profile
-    from headwater.client import Client
+    from headwater.client import Client, Views
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,15 @@ class Session:
         from headwater.cli.profile import find_profile  # noqa: PLC0415  reads TOML only when asked
 
         return find_profile(self.profile or "local")
+
+    def views(self, url: str | None) -> "Views":
+        """The server of views at `url`, else of `--profile`, else of this folder."""
+        from headwater.client.view import Views  # noqa: PLC0415  only commands on views pay for it
+        from headwater.client.view_address import find_view_address  # noqa: PLC0415
+
+        if url is None and self.profile is not None:
+            url = self.chosen_profile().views
+        return Views(find_view_address(url))
 
     def ask(self, question: str) -> None:
         """Go on only with consent: `--yes`, or a person at the terminal who says so."""
