@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import KafkaError, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
@@ -117,6 +117,15 @@ class Topics:
 
     def names(self) -> list[str]:
         return sorted(self._metadata().topics)
+
+    def id(self, topic: str) -> str:
+        """What tells a topic from an earlier one of the same name; raises NotFound."""
+        doing = f"look up topic {topic!r}"
+        with translated(doing):
+            futures = self._kafka.describe_topics(
+                TopicCollection([topic]), request_timeout=self._timeout_s
+            )
+        return str(only_answer(futures, doing=doing).topic_id)
 
     def list(self, *, internal: bool = False) -> list[TopicSummary]:
         """Every topic, by name; internal ones only when asked for."""

@@ -1,0 +1,116 @@
+"""Who may ask, and how much at once: before a request reaches a route.
+
+Without a token the server listens on loopback only, and then a web page in a browser on this machine is
+the one stranger left: it is kept out by the names in `Host` and `Origin`.
+"""
+
+import hmac
+from collections.abc import Awaitable, Callable, MutableMapping
+from ipaddress import ip_address
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from headwater.config import split_address
+from headwater.errors import InvalidRequest, Unauthorized
+from headwater.serve.failures import answer_to
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+OPEN_PATHS: Final = ("/v1/health",)
+
+
+def refuse_open_door(address: str, token: str) -> None:
+    """Beyond loopback a token is needed."""
+    host, _ = split_address(address, "http")
+    if not token and not is_loopback(host):
+        raise InvalidRequest(
+            f"{address} can be reached from other machines, and no token is set",
+            hint="set HEADWATER_VIEWS_TOKEN, or listen on 127.0.0.1",
+        )
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Guard:
+    """ASGI middleware."""
+
+    def __init__(self, app: App, *, token: str, max_request_bytes: int) -> None:
+        self._app = app
+        self._token = token.encode()
+        self._max_request_bytes = max_request_bytes
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        refusal = self._refusal(scope, headers)
+        if refusal is not None:
+            await answer_to(refusal)(scope, receive, send)
+            return
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > self._max_request_bytes:
+            await self._too_large()(scope, receive, send)
+            return
+        counted = _Counted(receive, self._max_request_bytes)
+        try:
+            await self._app(scope, counted, send)
+        except _TooLarge:
+            await self._too_large()(scope, receive, send)
+
+    def _refusal(
+        self, scope: MutableMapping[str, Any], headers: dict[bytes, bytes]
+    ) -> Unauthorized | None:
+        if self._token:
+            given = headers.get(b"authorization", b"").removeprefix(b"Bearer ").strip()
+            is_known = hmac.compare_digest(given, self._token)
+            if is_known or scope["path"] in OPEN_PATHS:
+                return None
+            return Unauthorized(
+                "this server wants a token", hint="send: Authorization: Bearer TOKEN"
+            )
+        host = urlsplit(f"//{headers.get(b'host', b'').decode('latin-1')}").hostname or ""
+        origin = urlsplit(headers.get(b"origin", b"").decode("latin-1")).hostname
+        if not is_loopback(host) or (origin is not None and not is_loopback(origin)):
+            return Unauthorized(
+                "without a token only this machine is served, by the name localhost or 127.0.0.1",
+                hint="set HEADWATER_VIEWS_TOKEN to serve others",
+            )
+        return None
+
+    def _too_large(self) -> Any:
+        response = answer_to(
+            InvalidRequest(f"the body is larger than {self._max_request_bytes} bytes")
+        )
+        response.status_code = 413
+        return response
+
+
+class _TooLarge(Exception):
+    pass
+
+
+class _Counted:
+    """`receive`, until a body without a length turns out too large."""
+
+    def __init__(self, receive: Receive, left: int) -> None:
+        self._receive = receive
+        self._left = left
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._left -= len(message.get("body", b""))
+            if self._left < 0:
+                raise _TooLarge
+        return message
