@@ -40,8 +40,18 @@ class Changelog(Protocol):
 
 
 class KafkaChangelog:
-    def __init__(self, connection: Connection, topic: str, start: Positions) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        topic: str,
+        start: Positions,
+        *,
+        most_records: int = MOST_RECORDS,
+        with_headers: bool = False,
+    ) -> None:
         self._topic = topic
+        self._most_records = most_records
+        self._with_headers = with_headers
         self._next = dict(start)
         self._at_end: set[int] = set()
         self.unreachable: str = ""
@@ -70,6 +80,7 @@ class KafkaChangelog:
             partitions=partitions,
             offsets=offsets,
             timestamps_ms=[message.timestamp()[1] for message in messages],
+            headers=[tuple(m.headers() or ()) for m in messages] if self._with_headers else None,
             start=start,
             next=dict(self._next),
             end=self._ends(),
@@ -87,8 +98,8 @@ class KafkaChangelog:
             if first is None:
                 return []
             messages, size = [first], 0
-            while len(messages) < MOST_RECORDS and size < MOST_BYTES:
-                some = self._kafka.consume(_AT_ONCE, 0)
+            while len(messages) < self._most_records and size < MOST_BYTES:
+                some = self._kafka.consume(min(_AT_ONCE, self._most_records), 0)
                 if not some:
                     break
                 messages += some

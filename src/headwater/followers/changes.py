@@ -37,6 +37,8 @@ class Poll:
     """Where the partitions were last seen to end."""
     is_caught_up: bool = False
     """Whether every partition was at its end when this was read."""
+    headers: list[tuple[tuple[str, bytes | None], ...]] | None = None
+    """Only for readers who asked for them."""
 
     def __len__(self) -> int:
         return len(self.keys)

@@ -8,6 +8,7 @@ topic beside the one that is served, and takes its place when it has reached the
 import logging
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from headwater.client.client import Client
@@ -20,7 +21,7 @@ from headwater.followers.origin import TopicState, look_up, reason_to_rebuild
 from headwater.followers.read_ahead import ReadAhead
 from headwater.followers.status import State, Status
 from headwater.followers.store import Shelf, Store
-from headwater.followers.tail import Tail
+from headwater.followers.tail import Source, Tail
 from headwater.views import View
 
 logger = logging.getLogger(__name__)
@@ -31,20 +32,30 @@ _NOTE_CAUGHT_UP_MS: Final = 60_000
 _RETRY_S: Final = (0.1, 0.5, 1.0, 2.0, 5.0)
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all followers of a server share."""
+
+    client: Client
+    shelf: Shelf
+    dead_letters: DeadLetters
+    clock: Clock
+
+
 class Follower:
     """Runs on a thread of its own between `start` and `stop`."""
 
-    def __init__(
-        self, view: View, client: Client, shelf: Shelf, dead_letters: DeadLetters, clock: Clock
-    ) -> None:
+    def __init__(self, view: View, surroundings: Surroundings, tail: Tail) -> None:
         self.view = view
-        self.tail = Tail({})
+        self.tail = tail
         self.wants_before = 0
         """How many watchers need to know what a row was before a change."""
-        self._client = client
-        self._shelf = shelf
-        self._dead_letters = dead_letters
-        self._clock = clock
+        self.delete_retention_ms = 0
+        """How long the topic remembers that a key was deleted; 0: not known yet."""
+        self._client = surroundings.client
+        self._shelf = surroundings.shelf
+        self._dead_letters = surroundings.dead_letters
+        self._clock = surroundings.clock
         self._served: Store | None = None
         self._building: Store | None = None
         self._is_stopping = threading.Event()
@@ -71,6 +82,7 @@ class Follower:
         self._is_stopping.set()
         self._begin_again.set()
         self._thread.join()
+        self.tail.wake()
         for each in (self._served, self._building):
             if each is not None:
                 each.close()
@@ -93,6 +105,10 @@ class Follower:
         """Build the view again from the beginning of its topic."""
         self._rebuild_reason = "somebody asked for it"
         self._begin_again.set()
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._is_stopping.is_set()
 
     @property
     def served(self) -> Store | None:
@@ -146,6 +162,7 @@ class Follower:
 
     def _follow(self) -> None:
         topic = look_up(self._client, self.view.topic)
+        self.delete_retention_ms = topic.delete_retention_ms
         store = self._store_to_follow(topic)
         changelog = KafkaChangelog(self._client.connection, store.view.topic, store.positions())
         looked_s = self._clock.monotonic_s()
@@ -245,7 +262,7 @@ class Follower:
     def _serve(self, store: Store) -> None:
         self._served = store
         self._rejected = len(store.rejections())
-        self.tail.reset(store.positions())
+        self.tail.reset(store.positions(), Source(tag_of(store), store.view))
 
     def _replace_building(self, store: Store | None) -> None:
         old, self._building = self._building, store
@@ -265,3 +282,8 @@ class Follower:
 
     def _become(self, state: State, reason: str = "") -> None:
         self._state, self._reason = state, reason
+
+
+def tag_of(store: Store) -> str:
+    """Tells this content from any other that the view may have had."""
+    return f"{store.topic_id}.{store.view.version}"

@@ -12,9 +12,10 @@ from headwater.errors import HeadwaterError, NotFound
 from headwater.followers.changelog import KafkaChangelog
 from headwater.followers.changes import Poll
 from headwater.followers.dead_letters import DeadLetters
-from headwater.followers.follower import Follower
+from headwater.followers.follower import Follower, Surroundings
 from headwater.followers.origin import look_up
 from headwater.followers.store import Shelf
+from headwater.followers.tail import KEPT_BYTES, Tail
 from headwater.views import DEFINITIONS_TOPIC, View, decode_definition
 
 logger = logging.getLogger(__name__)
@@ -27,11 +28,14 @@ _LOOK_AT_TOPIC_S: Final = 5.0
 class Followers:
     """Follows the topic of the definitions on a thread of its own."""
 
-    def __init__(self, client: Client, shelf: Shelf, clock: Clock) -> None:
+    def __init__(
+        self, client: Client, shelf: Shelf, clock: Clock, *, tail_bytes: int = KEPT_BYTES
+    ) -> None:
         self._client = client
         self._shelf = shelf
         self._clock = clock
-        self._dead_letters = DeadLetters(client)
+        self._surroundings = Surroundings(client, shelf, DeadLetters(client), clock)
+        self._tail_bytes = tail_bytes
         self._followers: dict[str, Follower] = {}
         self._is_stopping = threading.Event()
         self._is_read = threading.Event()
@@ -131,7 +135,7 @@ class Followers:
         self._is_read.set()
 
     def _begin(self, view: View) -> None:
-        follower = Follower(view, self._client, self._shelf, self._dead_letters, self._clock)
+        follower = Follower(view, self._surroundings, Tail(self._tail_bytes))
         self.on_new(follower)
         self._followers[view.name] = follower
         follower.start()

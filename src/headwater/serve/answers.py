@@ -67,7 +67,9 @@ class RowAnswer(BaseModel):
 class RowsAnswer(BaseModel):
     rows: list[Row]
     as_of: AsOf
-    next: str | None = Field(description="Give it as `after` for the next page; null: there is none.")
+    next: str | None = Field(
+        description="Give it as `after` for the next page; null: there is none."
+    )
 
 
 class QueryRequest(BaseModel):

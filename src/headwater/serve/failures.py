@@ -90,5 +90,7 @@ async def _of_framework(_: Request, error: Exception) -> JSONResponse:
 
 async def _unexpected(request: Request, error: Exception) -> JSONResponse:
     logger.error("a request failed", extra={"path": request.url.path}, exc_info=error)
-    content = _content("HeadwaterError", "the server made a mistake", "see its log", retriable=False)
+    content = _content(
+        "HeadwaterError", "the server made a mistake", "see its log", retriable=False
+    )
     return JSONResponse(content, 500)

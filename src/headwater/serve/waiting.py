@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from headwater.client.client import Client
-from headwater.errors import InvalidRequest, NotFound, TimedOut
+from headwater.errors import InvalidRequest, TimedOut
 from headwater.followers.changes import Positions
 from headwater.followers.follower import Follower
 from headwater.serve.bell import Bell
@@ -57,7 +57,9 @@ class Waiting:
         self._client = client
         self._in_thread = in_thread
 
-    async def wait(self, follower: Follower, bell: Bell, receipt: Receipt, timeout_s: float) -> None:
+    async def wait(
+        self, follower: Follower, bell: Bell, receipt: Receipt, timeout_s: float
+    ) -> None:
         """Return once the view has it; raises `TimedOut`, or `InvalidRequest` if it never will."""
         deadline = asyncio.get_running_loop().time() + timeout_s
         if receipt.topic == follower.view.topic:
@@ -70,9 +72,7 @@ class Waiting:
                 raise _too_late(follower, receipt, timeout_s)
             await bell.wait(left_s)
 
-    async def _end_behind(
-        self, follower: Follower, receipt: Receipt, deadline: float
-    ) -> Positions:
+    async def _end_behind(self, follower: Follower, receipt: Receipt, deadline: float) -> Positions:
         """Where the changelog ends once the pipeline has worked through the record."""
         group = follower.view.group
         if not group:
@@ -90,15 +90,8 @@ class Waiting:
         return await self._in_thread(self._ends_of, follower.view.topic)  # type: ignore[no-any-return]
 
     def _has_committed(self, group: str, receipt: Receipt) -> bool:
-        try:
-            places = self._client.admin.groups.describe(group).partitions
-        except NotFound:
-            return False
-        return any(
-            (each.topic, each.partition) == (receipt.topic, receipt.partition)
-            and (each.committed or 0) > receipt.offset
-            for each in places
-        )
+        committed = self._client.admin.groups.committed(group)
+        return committed.get((receipt.topic, receipt.partition), 0) > receipt.offset
 
     def _ends_of(self, topic: str) -> Positions:
         partitions = self._client.admin.topics.describe(topic).partitions

@@ -9,10 +9,10 @@ import math
 import sqlite3
 import time
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from headwater.errors import InvalidRequest, TimedOut
 from headwater.followers.changes import Positions
@@ -50,40 +50,40 @@ class Table:
 
     columns: list[str]
     rows: list[list[Any]]
-    as_of: dict[str, Positions]
+    as_of: Mapping[str, Positions]
     is_truncated: bool
+
+
+def views_in(text: str, known: Collection[str]) -> list[str]:
+    """The views that a query names, in full or by the last part of the name."""
+    _, names = name_views(text, known)
+    found = [each for each in known if each in names or _short(each) in names]
+    if len(found) > MOST_VIEWS:
+        raise InvalidRequest(f"a query can read {MOST_VIEWS} views, and this names {len(found)}")
+    return found
 
 
 def run_query(
     text: str, parameters: Sequence[Any], views: Mapping[str, SqliteReader], limits: Limits
 ) -> Table:
-    """Run one SELECT over the views it names; raises `InvalidRequest`, or `TimedOut`."""
-    text, names = name_views(text, views)
-    chosen = _chosen(names, views)
+    """Run one SELECT over the views that it names; raises `InvalidRequest`, or `TimedOut`."""
+    text, _ = name_views(text, views)
     with ExitStack() as stack:
-        db = stack.enter_context(_Query(limits))
-        for number, (name, reader) in enumerate(chosen.items()):
+        query = stack.enter_context(_Query(limits))
+        for name, reader in views.items():
             stack.enter_context(reader.held())
-            db.attach(f"view_{number}", reader, _aliases(name, chosen))
-        return db.run(text, parameters, {f"view_{n}": name for n, name in enumerate(chosen)})
+            query.attach(name, reader, _aliases(name, views))
+        return query.run(text, parameters)
 
 
-def _chosen(names: set[str], views: Mapping[str, SqliteReader]) -> dict[str, SqliteReader]:
-    chosen = {
-        name: reader
-        for name, reader in views.items()
-        if name in names or reader.schema.view.short_name in names
-    }
-    if len(chosen) > MOST_VIEWS:
-        raise InvalidRequest(f"a query can read {MOST_VIEWS} views, and this names {len(chosen)}")
-    return chosen
-
-
-def _aliases(name: str, chosen: Mapping[str, SqliteReader]) -> list[str]:
+def _aliases(name: str, views: Collection[str]) -> list[str]:
     """The short name too, unless two views share it."""
-    short = name.rpartition(".")[2]
-    shared = [each for each in chosen if each.rpartition(".")[2] == short]
-    return [name] if short == name or len(shared) > 1 else [name, short]
+    shared = [each for each in views if _short(each) == _short(name)]
+    return [name] if _short(name) == name or len(shared) > 1 else [name, _short(name)]
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 class _Query:
@@ -92,11 +92,12 @@ class _Query:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._deadline_s = time.monotonic() + limits.time_s
+        self._schemas: dict[str, str] = {}
         self._db = sqlite3.connect(
             ":memory:", isolation_level=None, check_same_thread=False, uri=True
         )
 
-    def __enter__(self) -> "_Query":
+    def __enter__(self) -> Self:
         add_decimal_collation(self._db)
         for limit, value in _LIMITS.items():
             self._db.setlimit(limit, value)
@@ -109,7 +110,9 @@ class _Query:
     def __exit__(self, *_: object) -> None:
         self._db.close()
 
-    def attach(self, schema: str, reader: SqliteReader, aliases: list[str]) -> None:
+    def attach(self, name: str, reader: SqliteReader, aliases: list[str]) -> None:
+        schema = f"view_{len(self._schemas)}"
+        self._schemas[name] = schema
         self._db.execute(f"ATTACH ? AS {schema}", (f"{reader.file.resolve().as_uri()}?mode=ro",))
         self._db.execute(f"PRAGMA {schema}.cache_size = -{_CACHE_KIB}")
         for alias in aliases:
@@ -117,7 +120,7 @@ class _Query:
                 f"CREATE TEMP VIEW {quoted(alias)} AS SELECT {reader.schema.names} FROM {schema}.rows"
             )
 
-    def run(self, text: str, parameters: Sequence[Any], names: Mapping[str, str]) -> Table:
+    def run(self, text: str, parameters: Sequence[Any]) -> Table:
         self._db.execute("BEGIN")
         as_of = {
             name: dict(
@@ -125,7 +128,7 @@ class _Query:
                     f"SELECT partition, next_offset FROM {schema}.positions"
                 ).fetchall()
             )
-            for schema, name in names.items()
+            for name, schema in self._schemas.items()
         }
         self._db.set_authorizer(_authorize)
         self._db.set_progress_handler(

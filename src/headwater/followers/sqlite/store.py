@@ -5,6 +5,8 @@ Invariant: rows and positions change in the same transaction. A power cut may ta
 reads those records again from the topic.
 """
 
+import json
+import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +25,8 @@ from headwater.views import View, decode_definition, encode_definition
 
 CACHE_BYTES: Final = 64 << 20
 CHECKPOINT_PAGES: Final = 8192
+_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class SqliteStore:
@@ -142,6 +146,8 @@ class SqliteStore:
 
     def _upsert(self, rows: Sequence[bytes]) -> None:
         taken = _json_array(rows)
+        if "\\u" in taken:
+            _refuse_unstorable_text(taken)
         has_not_finite = 'Infinity"' in taken
         statement = self._schema.upsert(has_not_finite=has_not_finite)
         written = self._db.execute(statement, (taken,)).rowcount
@@ -215,6 +221,17 @@ class SqliteStore:
 
 def _json_array(items: Sequence[bytes]) -> str:
     return (b"[" + b",".join(items) + b"]").decode()
+
+
+def _refuse_unstorable_text(taken: str) -> None:
+    """SQLite would cut text at a NUL, and could not give back half of a surrogate pair."""
+    if _NUL.search(taken):
+        raise sqlite3.DataError("a text has a NUL character in it")
+    if _SURROGATE.search(taken):
+        try:
+            json.dumps(json.loads(taken), ensure_ascii=False).encode()
+        except (ValueError, RecursionError) as error:
+            raise sqlite3.DataError("a text has half of a surrogate pair in it") from error
 
 
 def _open(file: Path) -> sqlite3.Connection:
