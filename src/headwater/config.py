@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -18,12 +19,13 @@ ENVIRONMENT_PREFIX: Final = "HEADWATER_"
 MiB: Final = 1 << 20
 
 
-def setting(default: Any, meaning: str, lowest: int = 1) -> Any:
-    """Declare a setting; `lowest` is the smallest value of a number."""
+def setting(default: Any, meaning: str, lowest: int = 1, *, is_secret: bool = False) -> Any:
+    """Declare a setting; `lowest` is the smallest value of a number, a secret is never shown."""
     factory: dict[str, Any] = (
         {"default_factory": dict} if isinstance(default, dict) else {"default": default}
     )
-    return field(metadata={"meaning": meaning, "lowest": lowest}, **factory)
+    metadata = {"meaning": meaning, "lowest": lowest, "is_secret": is_secret}
+    return field(metadata=metadata, **factory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,9 @@ class ViewSettings:
 
     http: str = setting("127.0.0.1:9090", "address to answer queries and subscriptions on")
     data: str = setting(".headwater/views", "directory that holds what is built from the topics")
-    token: str = setting("", "what a request must bring as bearer token; needed beyond loopback")
+    token: str = setting(
+        "", "what a request must bring as bearer token; needed beyond loopback", is_secret=True
+    )
     log_level: str = setting("info", "debug, info, warning or error")
     log_format: str = setting("text", "text or json")
     max_request_bytes: int = setting(64 << 10, "largest body of a request")
@@ -188,6 +192,25 @@ def split_address(address: str, name: str = "address") -> tuple[str, int]:
 def join_address(host: str, port: int) -> str:
     """HOST:PORT as `split_address` reads it; an IPv6 address stands in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def refuse_open_door(address: str, token: str) -> None:
+    """Whoever serves more than this machine needs a token."""
+    host, _ = split_address(address, "http")
+    if not token and not is_loopback(host):
+        raise InvalidRequest(
+            f"{address} can be reached from other machines, and no token is set",
+            hint="set HEADWATER_VIEWS_TOKEN, or listen on 127.0.0.1",
+        )
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _flag(name: str) -> str:

@@ -3,6 +3,7 @@
     [profiles.prod]
     kafka = "broker1:9092,broker2:9092"
     options = { "security.protocol" = "SSL" }     # librdkafka's, when the cluster needs them
+    views = "https://views.example"               # where its views are served
 
 `local` is always there: it is the broker of this folder.
 """
@@ -25,6 +26,8 @@ class Profile:
     kafka: str | None = None
     """Addresses as `connect()` takes them; None is the broker of this folder."""
     options: Mapping[str, Any] = field(default_factory=dict)
+    views: str | None = None
+    """Address of the server of views; None is the one of this folder."""
 
 
 def find_profile(name: str, folder: Path | None = None) -> Profile:
@@ -62,9 +65,15 @@ def _read(path: Path) -> dict[str, Any]:
 def _profile(name: str, content: Any, path: Path | None) -> Profile:
     kafka = content.get("kafka") if isinstance(content, dict) else None
     options = content.get("options", {}) if isinstance(content, dict) else {}
+    views = content.get("views") if isinstance(content, dict) else None
     if not isinstance(kafka, str | None) or not isinstance(options, dict):
         raise InvalidRequest(
             what=f"{path}: profile {name!r} does not name a broker",
             hint=f'write: [profiles.{name}] kafka = "host:9092"',
         )
-    return Profile(name, kafka, options)
+    if not isinstance(views, str | None):
+        raise InvalidRequest(
+            what=f"{path}: profile {name!r} does not name a server of views",
+            hint='write: views = "http://host:9090"',
+        )
+    return Profile(name, kafka, options, views)

@@ -11,7 +11,7 @@ from headwater.cli.output import Output
 from headwater.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from headwater.client import Client
+    from headwater.client import Client, Views
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,17 @@ class Session:
 
         profile = find_profile(self.profile)
         return headwater.connect(profile.kafka, options=profile.options)
+
+    def views(self, url: str | None) -> "Views":
+        """The server of views at `url`, else of `--profile`, else of this folder."""
+        from headwater.client.view import Views  # noqa: PLC0415  only commands on views pay for it
+        from headwater.client.view_address import find_view_address  # noqa: PLC0415
+
+        if url is None and self.profile is not None:
+            from headwater.cli.profile import find_profile  # noqa: PLC0415
+
+            url = find_profile(self.profile).views
+        return Views(find_view_address(url))
 
     def ask(self, question: str) -> None:
         """Go on only with consent: `--yes`, or a person at the terminal who says so."""

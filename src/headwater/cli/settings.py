@@ -55,14 +55,16 @@ def setting_rows(found: Resolved[Settings]) -> list[dict[str, Any]]:
     return [
         {
             "setting": each.name,
-            "value": _shown(getattr(found.settings, each.name)),
+            "value": _shown(getattr(found.settings, each.name), each.metadata["is_secret"]),
             "origin": found.origins[each.name],
         }
         for each in fields(found.settings)
     ]
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: Any, is_secret: bool) -> Any:
+    if is_secret and value:
+        return "(not shown)"
     if isinstance(value, dict):
         return ",".join(f"{name}={each}" for name, each in value.items())
     return value

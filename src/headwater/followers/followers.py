@@ -8,7 +8,7 @@ from typing import Final
 
 from headwater.client.client import Client
 from headwater.clock import Clock
-from headwater.errors import HeadwaterError, NotFound
+from headwater.errors import HeadwaterError, NotFound, Unavailable
 from headwater.followers.changelog import KafkaChangelog
 from headwater.followers.changes import Poll
 from headwater.followers.dead_letters import DeadLetters
@@ -64,6 +64,8 @@ class Followers:
 
     def get(self, name: str) -> Follower:
         found = self._followers.get(name)
+        if found is None and self.reason:
+            raise Unavailable(f"view {name!r} is not known yet: {self.reason}", hint="ask again")
         if found is None:
             near = get_close_matches(name, self._followers, n=1)
             raise NotFound(

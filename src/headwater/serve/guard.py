@@ -6,11 +6,10 @@ the one stranger left: it is kept out by the names in `Host` and `Origin`.
 
 import hmac
 from collections.abc import Awaitable, Callable, MutableMapping
-from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from headwater.config import split_address
+from headwater.config import is_loopback
 from headwater.errors import InvalidRequest, Unauthorized
 from headwater.serve.failures import answer_to
 
@@ -20,25 +19,6 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 OPEN_PATHS: Final = ("/v1/health",)
-
-
-def refuse_open_door(address: str, token: str) -> None:
-    """Beyond loopback a token is needed."""
-    host, _ = split_address(address, "http")
-    if not token and not is_loopback(host):
-        raise InvalidRequest(
-            f"{address} can be reached from other machines, and no token is set",
-            hint="set HEADWATER_VIEWS_TOKEN, or listen on 127.0.0.1",
-        )
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class Guard:

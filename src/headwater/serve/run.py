@@ -14,12 +14,11 @@ import uvicorn
 
 from headwater.client.client import Client
 from headwater.clock import Clock, SystemClock
-from headwater.config import ViewSettings, split_address
+from headwater.config import ViewSettings, refuse_open_door, split_address
 from headwater.errors import Unavailable
 from headwater.followers.followers import Followers
 from headwater.followers.sqlite.shelf import SqliteShelf
 from headwater.serve.app import make_app
-from headwater.serve.guard import refuse_open_door
 from headwater.serve.serving import Serving
 
 ADDRESS_FILE: Final = "views.json"
@@ -77,6 +76,7 @@ class ViewServer:
             ws="none",
             lifespan="off",
             log_config=None,
+            log_level="warning",
             access_log=False,
             h11_max_incomplete_event_size=_LONGEST_HEADER,
             timeout_graceful_shutdown=_STOP_WITHIN_S,
