@@ -23,6 +23,8 @@ _SETTINGS: Final[Mapping[str, Any]] = {
     "queued.max.messages.kbytes": 65536,
     # A full queue is looked at again at once, not after a second.
     "fetch.queue.backoff.ms": 5,
+    # How soon the broker says that nothing more has come.
+    "fetch.wait.max.ms": 100,
     "topic.metadata.refresh.interval.ms": 5000,
 }
 
@@ -53,7 +55,10 @@ class KafkaChangelog:
         self._most_records = most_records
         self._with_headers = with_headers
         self._next = dict(start)
-        self._at_end: set[int] = set()
+        self._at_end: dict[int, int] = {}
+        """Where a partition was seen to end, and nothing has come since."""
+        self.asked_end: Positions = {}
+        """Where the partitions ended when somebody asked the broker just now, from any thread."""
         self.unreachable: str = ""
         """Why the broker cannot be reached just now; empty while it can."""
         callbacks = {"error_cb": self._note_error}
@@ -74,6 +79,7 @@ class KafkaChangelog:
         partitions = [message.partition() for message in messages]
         offsets = [message.offset() for message in messages]
         self._advance(partitions, offsets)
+        high = {partition: self._high_watermark(partition) for partition in self._next}
         return Poll(
             keys=[message.key() for message in messages],
             values=[message.value() for message in messages],
@@ -83,8 +89,11 @@ class KafkaChangelog:
             headers=[tuple(m.headers() or ()) for m in messages] if self._with_headers else None,
             start=start,
             next=dict(self._next),
-            end=self._ends(),
-            is_caught_up=len(self._at_end) == len(self._next),
+            end={
+                p: at if at == self._at_end.get(p) else max(at, high[p])
+                for p, at in self._next.items()
+            },
+            is_caught_up=self._is_caught_up(high),
         )
 
     def close(self) -> None:
@@ -111,15 +120,13 @@ class KafkaChangelog:
         for partition, offset in dict(zip(partitions, offsets, strict=True)).items():
             if offset >= self._next[partition]:
                 self._next[partition] = offset + 1
-                self._at_end.discard(partition)
 
     def _note(self, message: Any) -> None:
         error = message.error()
         code = error.code()
         if code == KafkaError._PARTITION_EOF:  # noqa: SLF001
             self.unreachable = ""
-            self._next[message.partition()] = message.offset()
-            self._at_end.add(message.partition())
+            self._next[message.partition()] = self._at_end[message.partition()] = message.offset()
         elif code == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001
             raise OffsetOutOfRange(
                 f"{self._topic}/{message.partition()} does not hold the offset to go on from",
@@ -132,15 +139,27 @@ class KafkaChangelog:
         if error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT):  # noqa: SLF001
             self.unreachable = error.str()
 
-    def _ends(self) -> Positions:
-        ends = {}
-        for partition, at in self._next.items():
-            if partition in self._at_end:
-                ends[partition] = at
-                continue
-            with translated(f"follow {self._topic!r}"):
-                found = self._kafka.get_watermark_offsets(
-                    TopicPartition(self._topic, partition), cached=True
-                )
-            ends[partition] = max(at, found[1]) if found else at
-        return ends
+    def _high_watermark(self, partition: int) -> int:
+        """As the last answer of the broker says; negative before the first."""
+        with translated(f"follow {self._topic!r}"):
+            found = self._kafka.get_watermark_offsets(
+                TopicPartition(self._topic, partition), cached=True
+            )
+        return found[1] if found else -1
+
+    def _is_caught_up(self, high: Positions) -> bool:
+        """Whether nothing is behind the last record, or was not when the broker was asked.
+
+        A topic that is written to all the time never says that it ends, and one with transactions has
+        markers behind its last record, so neither sign alone is enough.
+        """
+        asked = self.asked_end
+        is_at_end = all(
+            at == self._at_end.get(partition)
+            or 0 <= high[partition] <= at
+            or at >= asked.get(partition, at + 1)
+            for partition, at in self._next.items()
+        )
+        if is_at_end:
+            self.asked_end = {}  # it was true of that moment only
+        return is_at_end

@@ -99,7 +99,7 @@ _VALUES: Final = {
     "floating": rb'(?:-?\d[-+.\deE]*|"NaN"|"-?Infinity")',
     "decimal": rb'"?-?\d[-+.\deE]*"?',
 }
-_TEXT: Final = rb'"(?:[^"\\]|\\.)*"'
+_TEXT: Final = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
 
 
 def collapser(view: View) -> Callable[[Poll], Changes]:

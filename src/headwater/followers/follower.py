@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 
 _WAIT_S: Final = 0.2
 _LOOK_AT_TOPIC_S: Final = 5.0
+_ASK_END_S: Final = 1.0
 _NOTE_CAUGHT_UP_MS: Final = 60_000
 _RETRY_S: Final = (0.1, 0.5, 1.0, 2.0, 5.0)
 
@@ -77,10 +78,14 @@ class Follower:
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self) -> None:
-        """Stop after the batch in hand and close the stores."""
+    def begin_to_stop(self) -> None:
+        """Stop after the batch in hand; `stop` waits for it."""
         self._is_stopping.set()
         self._begin_again.set()
+
+    def stop(self) -> None:
+        """Stop after the batch in hand and close the stores."""
+        self.begin_to_stop()
         self._thread.join()
         self.tail.wake()
         for each in (self._served, self._building):
@@ -165,9 +170,10 @@ class Follower:
         self.delete_retention_ms = topic.delete_retention_ms
         store = self._store_to_follow(topic)
         changelog = KafkaChangelog(self._client.connection, store.view.topic, store.positions())
-        looked_s = self._clock.monotonic_s()
+        changelog.asked_end = topic.end
         with ReadAhead(changelog, collapser(store.view)) as reading:
             self._become("following" if store is self._served else "building", self._why_building)
+            looks = _Looks(self._clock)
             while not self._begin_again.is_set():
                 changes = reading.next(_WAIT_S)
                 if changes is not None:
@@ -176,10 +182,14 @@ class Follower:
                     if store is self._building and changes.poll.is_caught_up:
                         self._swap(store)
                         self._become("following")
-                if self._clock.monotonic_s() - looked_s > _LOOK_AT_TOPIC_S:
-                    looked_s = self._clock.monotonic_s()
-                    if self._has_gone(topic) or changelog.unreachable:
-                        return
+                if not self._is_caught_up and looks.is_time_for("end", _ASK_END_S):
+                    changelog.asked_end = self._client.admin.topics.ends(
+                        store.view.topic, topic.end
+                    )
+                if looks.is_time_for("topic", _LOOK_AT_TOPIC_S) and (
+                    self._has_gone(topic) or changelog.unreachable
+                ):
+                    return
 
     def _apply(self, store: Store, changes: Changes) -> None:
         poll = changes.poll
@@ -282,6 +292,22 @@ class Follower:
 
     def _become(self, state: State, reason: str = "") -> None:
         self._state, self._reason = state, reason
+
+
+class _Looks:
+    """What is done now and then."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._begun_s = clock.monotonic_s()
+        self._last_s: dict[str, float] = {}
+
+    def is_time_for(self, what: str, every_s: float) -> bool:
+        now_s = self._clock.monotonic_s()
+        is_time = now_s - self._last_s.get(what, self._begun_s) > every_s
+        if is_time:
+            self._last_s[what] = now_s
+        return is_time
 
 
 def tag_of(store: Store) -> str:

@@ -20,7 +20,7 @@ from headwater.views import DEFINITIONS_TOPIC, View, decode_definition
 
 logger = logging.getLogger(__name__)
 
-_WAIT_S: Final = 0.2
+_WAIT_S: Final = 0.1
 _RETRY_S: Final = 1.0
 _LOOK_AT_TOPIC_S: Final = 5.0
 
@@ -50,6 +50,8 @@ class Followers:
 
     def stop(self) -> None:
         self._is_stopping.set()
+        for each in self.all():
+            each.begin_to_stop()
         self._thread.join()
         for each in self._followers.values():
             each.stop()
@@ -89,6 +91,7 @@ class Followers:
         self._client.admin.views.prepare()
         topic = look_up(self._client, DEFINITIONS_TOPIC)
         changelog = KafkaChangelog(self._client.connection, DEFINITIONS_TOPIC, topic.start)
+        changelog.asked_end = topic.end
         defined: dict[str, View] = {}
         looked_s = self._clock.monotonic_s()
         is_complete = False

@@ -9,7 +9,7 @@ from typing import Self
 from headwater.followers.changelog import Changelog
 from headwater.followers.changes import Changes, Poll
 
-_WAIT_S = 0.2
+_WAIT_S = 0.1
 
 
 class ReadAhead:

@@ -119,3 +119,5 @@ class Shelf(Protocol):
 
     def names(self) -> list[str]:
         """The views of which there are stores."""
+
+    def close(self) -> None: ...

@@ -170,6 +170,11 @@ class Topics:
             configs=self.configs(topic),
         )
 
+    def ends(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+        """Where partitions end for a reader of committed records."""
+        found = self._log.ranges((topic, number) for number in partitions)
+        return {number: end for (_, number), (_, end) in found.items()}
+
     def configs(self, topic: str) -> tuple[TopicConfig, ...]:
         doing = f"describe topic {topic!r}"
         with translated(doing):

@@ -2,10 +2,11 @@
 
 import fcntl
 import logging
+import sqlite3
 from pathlib import Path
 from typing import IO, Final
 
-from headwater.errors import Conflict, Corruption, HeadwaterError, StorageFailed
+from headwater.errors import Conflict, Corruption, HeadwaterError, NotSupported, StorageFailed
 from headwater.followers.changes import Positions
 from headwater.followers.sqlite.store import SqliteStore
 from headwater.followers.store import Store
@@ -13,6 +14,7 @@ from headwater.views import View
 
 logger = logging.getLogger(__name__)
 
+OLDEST: Final = (3, 38, 0)
 _SUFFIX: Final = ".sqlite"
 
 
@@ -20,6 +22,12 @@ class SqliteShelf:
     """Holds a lock on its directory until it is closed; raises `Conflict` if another server has it."""
 
     def __init__(self, directory: Path) -> None:
+        if sqlite3.sqlite_version_info < OLDEST:
+            raise NotSupported(
+                f"views need SQLite {'.'.join(map(str, OLDEST))}, and this Python has "
+                f"{sqlite3.sqlite_version}",
+                hint="use a newer Python, or one that is linked to a newer SQLite",
+            )
         self.directory = directory
         try:
             directory.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from headwater.errors import Conflict
+from headwater.errors import Conflict, Corruption, InvalidRequest
 from headwater.followers.changes import Changes, Positions, Rejected
 from headwater.followers.sqlite.columns import add_decimal_collation
 from headwater.followers.sqlite.failures import is_about_data, reason_of, translated
@@ -37,11 +37,16 @@ class SqliteStore:
         self._lock = threading.Lock()
         with translated(file):
             self._db = _open(file)
-            self.view = decode_definition(self._meta("definition").encode())
-            self.topic_id = self._meta("topic_id")
-            self.is_complete = self._meta("is_complete") == "true"
-            self.caught_up_ms = int(self._meta("caught_up_ms")) or None
-            self._begun_ms = int(self._meta("begun_ms"))
+            try:
+                meta = dict(self._db.execute("SELECT name, value FROM meta").fetchall())
+                self.view = decode_definition(meta["definition"].encode())
+                self.topic_id = meta["topic_id"]
+                self.is_complete = meta["is_complete"] == "true"
+                self.caught_up_ms = int(meta["caught_up_ms"]) or None
+                self._begun_ms = int(meta["begun_ms"])
+            except (sqlite3.Error, KeyError, ValueError, InvalidRequest) as error:
+                self._db.close()
+                raise Corruption(f"{file} is damaged, or was never finished: {error}") from error
         self._schema = Schema(self.view)
         self.reader = SqliteReader(file, self._schema)
 
@@ -199,12 +204,6 @@ class SqliteStore:
     def _note_caught_up(self, now_ms: int) -> None:
         noted = {"is_complete": "true", "caught_up_ms": str(now_ms)}
         self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", noted.items())
-
-    def _meta(self, name: str) -> str:
-        found = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-        if found is None:
-            raise sqlite3.DatabaseError(f"{name} is missing")
-        return str(found[0])
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
