@@ -163,6 +163,8 @@ class Client:
 
     def close(self) -> None:
         """Flush producers, leave groups; raises the first failure after everything is closed."""
+        if "views" in vars(self):
+            self.views.close()
         failures: list[HeadwaterError] = []
         opened, self._opened = self._opened, []
         for each in opened:

@@ -38,15 +38,25 @@ class Guard:
         if refusal is not None:
             await answer_to(refusal)(scope, receive, send)
             return
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > self._max_request_bytes:
-            await self._too_large()(scope, receive, send)
-            return
-        counted = _Counted(receive, self._max_request_bytes)
-        try:
-            await self._app(scope, counted, send)
-        except _TooLarge:
-            await self._too_large()(scope, receive, send)
+        body = await self._body(receive)
+        if body is None:
+            response = answer_to(
+                InvalidRequest(f"the body is larger than {self._max_request_bytes} bytes")
+            )
+            response.status_code = 413
+            await response(scope, receive, send)
+        else:
+            await self._app(scope, _Replay(body, receive), send)
+
+    async def _body(self, receive: Receive) -> bytes | None:
+        """All of it, or None as soon as it is too large."""
+        body = b""
+        while len(body) <= self._max_request_bytes:
+            message = await receive()
+            body += message.get("body", b"")
+            if not message.get("more_body", False):
+                return body if len(body) <= self._max_request_bytes else None
+        return None
 
     def _refusal(
         self, scope: MutableMapping[str, Any], headers: dict[bytes, bytes]
@@ -60,37 +70,25 @@ class Guard:
                 "this server wants a token", hint="send: Authorization: Bearer TOKEN"
             )
         host = urlsplit(f"//{headers.get(b'host', b'').decode('latin-1')}").hostname or ""
-        origin = urlsplit(headers.get(b"origin", b"").decode("latin-1")).hostname
-        if not is_loopback(host) or (origin is not None and not is_loopback(origin)):
+        origin = headers.get(b"origin")
+        page = urlsplit((origin or b"").decode("latin-1")).hostname or ""
+        if not is_loopback(host) or (origin is not None and not is_loopback(page)):
             return Unauthorized(
                 "without a token only this machine is served, by the name localhost or 127.0.0.1",
                 hint="set HEADWATER_VIEWS_TOKEN to serve others",
             )
         return None
 
-    def _too_large(self) -> Any:
-        response = answer_to(
-            InvalidRequest(f"the body is larger than {self._max_request_bytes} bytes")
-        )
-        response.status_code = 413
-        return response
 
+class _Replay:
+    """`receive` for an application whose body has been read already."""
 
-class _TooLarge(Exception):
-    pass
-
-
-class _Counted:
-    """`receive`, until a body without a length turns out too large."""
-
-    def __init__(self, receive: Receive, left: int) -> None:
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self._body: bytes | None = body
         self._receive = receive
-        self._left = left
 
     async def __call__(self) -> Message:
-        message = await self._receive()
-        if message["type"] == "http.request":
-            self._left -= len(message.get("body", b""))
-            if self._left < 0:
-                raise _TooLarge
-        return message
+        body, self._body = self._body, None
+        if body is None:
+            return await self._receive()
+        return {"type": "http.request", "body": body, "more_body": False}

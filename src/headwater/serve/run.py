@@ -19,6 +19,7 @@ from headwater.errors import Unavailable
 from headwater.followers.followers import Followers
 from headwater.followers.sqlite.shelf import SqliteShelf
 from headwater.serve.app import make_app
+from headwater.serve.protocol import BoundedHttp
 from headwater.serve.serving import Serving
 
 ADDRESS_FILE: Final = "views.json"
@@ -26,7 +27,7 @@ ADDRESS_FILE: Final = "views.json"
 
 logger = logging.getLogger(__name__)
 
-_LONGEST_HEADER: Final = 64 << 10
+_OTHER_CONNECTIONS: Final = 500
 _STOP_WITHIN_S: Final = 5
 
 
@@ -45,22 +46,22 @@ class ViewServer:
     async def run(self, on_ready: Callable[["ViewServer"], None]) -> None:
         """Serve until `stop`; `on_ready` is called once requests are answered."""
         settings = self._settings
-        listener = _listen(settings.http)
-        host, port = listener.getsockname()[:2]
-        self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        shelf = SqliteShelf(Path(settings.data))
-        followers = Followers(self._client, shelf, self._clock, tail_bytes=settings.tail_bytes)
-        serving = Serving(self._client, followers, settings, self._clock)
-        followers.on_new = serving.watch
-        followers.start()
-        try:
-            with _address_file(Path(settings.data), self.address), listener:
-                await self._serve(serving, listener, on_ready)
-        finally:
-            serving.stop()
-            await asyncio.to_thread(followers.stop)
-            serving.close()
-            shelf.close()
+        with _listen(settings.http) as listener:
+            host, port = listener.getsockname()[:2]
+            self.address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+            shelf = SqliteShelf(Path(settings.data))
+            followers = Followers(self._client, shelf, self._clock, tail_bytes=settings.tail_bytes)
+            serving = Serving(self._client, followers, settings, self._clock)
+            followers.on_new = serving.watch
+            followers.start()
+            try:
+                with _address_file(Path(settings.data), self.address):
+                    await self._serve(serving, listener, on_ready)
+            finally:
+                serving.stop()
+                await asyncio.to_thread(followers.stop)
+                serving.close()
+                shelf.close()
 
     def stop(self) -> None:
         """May be called from any thread."""
@@ -72,13 +73,13 @@ class ViewServer:
     ) -> None:
         config = uvicorn.Config(
             make_app(serving),
-            http="httptools",
+            http=BoundedHttp,
             ws="none",
             lifespan="off",
             log_config=None,
             log_level="warning",
             access_log=False,
-            h11_max_incomplete_event_size=_LONGEST_HEADER,
+            limit_concurrency=self._settings.max_subscribers + _OTHER_CONNECTIONS,
             timeout_graceful_shutdown=_STOP_WITHIN_S,
             server_header=False,
         )
@@ -113,7 +114,8 @@ class _Server(uvicorn.Server):
 def _listen(address: str) -> socket.socket:
     host, port = split_address(address, "http")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family)
+    # Named as TCP, or asyncio would leave Nagle's delay on: 40 ms for every answer.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))

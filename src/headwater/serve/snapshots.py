@@ -6,6 +6,7 @@ So no reader, however slow, holds a transaction open. Subscribers that come toge
 import asyncio
 import os
 import tempfile
+import weakref
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -33,6 +34,7 @@ class Spool:
         self.source = source
         self.size = 0
         self._file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115  closed with its last reader
+        weakref.finalize(self, self._file.close)
 
     def fill(self, pieces: Iterable[bytes], max_bytes: int) -> None:
         for piece in pieces:

@@ -62,7 +62,7 @@ def router(serving: Serving) -> APIRouter:
         tags=["subscriptions"], responses=_STREAM, default_response_class=EventStream
     )
 
-    @routes.get("/views/{view}/subscribe", response_model=None)
+    @routes.get("/views/{view}/subscribe", response_model=None, status_code=200)
     async def subscribe_to_view(
         view: str,
         where: Where = None,
@@ -78,7 +78,7 @@ def router(serving: Serving) -> APIRouter:
         feed = ViewFeed(follower, serving, chosen, snapshot=snapshot)
         return EventStream(_view_events(serving, follower, feed, _last(last_event_id)))
 
-    @routes.get("/topics/{topic}/subscribe", response_model=None)
+    @routes.get("/topics/{topic}/subscribe", response_model=None, status_code=200)
     async def subscribe_to_topic(
         topic: str, where: Where = None, last_event_id: LastEventId = None
     ) -> EventStream:

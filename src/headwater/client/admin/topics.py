@@ -125,7 +125,8 @@ class Topics:
             futures = self._kafka.describe_topics(
                 TopicCollection([topic]), request_timeout=self._timeout_s
             )
-        return str(only_answer(futures, doing=doing).topic_id)
+        found = str(only_answer(futures, doing=doing).topic_id)
+        return found.translate(_URL_SAFE)
 
     def list(self, *, internal: bool = False) -> list[TopicSummary]:
         """Every topic, by name; internal ones only when asked for."""
@@ -276,6 +277,9 @@ class Topics:
             raise translate(metadata.error, doing=f"describe topic {topic!r}")
         return dict(metadata.partitions)
 
+
+_URL_SAFE = str.maketrans("+/", "-_")
+"""As Kafka's own tools print ids."""
 
 _SOURCES = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG.value: "topic",

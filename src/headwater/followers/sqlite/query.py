@@ -34,6 +34,7 @@ _LIMITS: Final = {
 }
 _ALLOWED: Final = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
 _HIDDEN: Final = {"meta", "positions", "rejected", "gone"}
+_HINT: Final = "write one SELECT; see: headwater view list"
 _FORBIDDEN_FUNCTIONS: Final = {"load_extension", "fts3_tokenizer"}
 
 
@@ -136,7 +137,9 @@ class _Query:
         )
         try:
             cursor = self._db.execute(text, list(parameters))
-            columns = [each[0] for each in cursor.description or ()]
+            if cursor.description is None:
+                raise InvalidRequest("this is not a query: it selects nothing", hint=_HINT)
+            columns = [each[0] for each in cursor.description]
             rows, is_truncated = self._fetch(cursor)
         except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError) as error:
             raise self._error_of(error) from error
@@ -164,9 +167,7 @@ class _Query:
             return InvalidRequest(
                 f"a value of the query would be larger than {LONGEST_VALUE} bytes"
             )
-        return InvalidRequest(
-            f"this is not a query: {error}", hint="write one SELECT; see: headwater view list"
-        )
+        return InvalidRequest(f"this is not a query: {error}", hint=_HINT)
 
 
 def _authorize(
