@@ -157,7 +157,8 @@ def test_what_cannot_be_applied_is_in_the_dead_letter_topic_once_with_reason_and
     letter = found[key]
     assert letter.raw_value == key[:-1] + b',"orders":"many"}'
     assert letter.header("headwater.reason") == b"orders is not a bigint"
-    assert letter.header("headwater.origin") == f"{topic}/{bad.partition}/{bad.offset}".encode()
+    origin = [letter.header(f"headwater.{name}") for name in ("topic", "partition", "offset")]
+    assert origin == [topic.encode(), str(bad.partition).encode(), str(bad.offset).encode()]
     assert letter.header("headwater.view") == changelog.view.name.encode()
 
 

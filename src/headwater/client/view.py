@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from headwater.client.record import Receipt
 from headwater.client.view_address import ViewAddress
@@ -100,6 +100,12 @@ class Views:
 
     def close(self) -> None:
         self._server.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class ServedView:

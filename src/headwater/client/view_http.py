@@ -153,11 +153,14 @@ class EventStream:
                 case "id":
                     event_id = value
 
-    def close(self) -> None:
-        """Also wakes who waits for the next event in another thread."""
+    def interrupt(self) -> None:
+        """Let the iteration end, from another thread."""
         if self._connection.sock is not None:
             with suppress(OSError):
                 self._connection.sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._response.close()
         self._connection.close()
 
 

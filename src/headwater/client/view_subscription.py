@@ -60,6 +60,7 @@ class Subscription:
         self._stream: EventStream | None = None
         self._is_closed = False
         self._is_in_snapshot = False
+        self._is_reading = False
         self.last_id = last_id
         """The id of the last event that was handed out: where to go on."""
 
@@ -74,7 +75,9 @@ class Subscription:
         """May be called from another thread: the iteration then ends."""
         self._is_closed = True
         if self._stream is not None:
-            self._stream.close()
+            self._stream.interrupt()
+            if not self._is_reading:
+                self._stream.close()
 
     def __enter__(self) -> Self:
         return self
@@ -109,19 +112,22 @@ class Subscription:
         """Until the connection ends, in whatever way."""
         assert self._stream is not None
         events = iter(self._stream)
-        while True:
-            try:
-                event = next(events, None)
-            except (OSError, http.client.HTTPException, ValueError):
-                event = None
-            if event is None:
-                self._stream.close()
-                return
+        while (event := self._next(events)) is not None:
             change = self._change(event)
             self._is_in_snapshot = change.kind == "snapshot"
             self.last_id = change.id
             if change.kind != "progress" or self._wants_progress:
                 yield change
+        self._stream.close()
+
+    def _next(self, events: Iterator[Event]) -> Event | None:
+        self._is_reading = True
+        try:
+            return next(events, None)
+        except (OSError, http.client.HTTPException, ValueError):
+            return None  # broken off: connect again
+        finally:
+            self._is_reading = False
 
     def _change(self, event: Event) -> Change:
         data, as_of = event.data, _positions(event.id)

@@ -1,7 +1,7 @@
 """Records that cannot be applied: into `<topic>.dead`, as they are, with the reason and where they stood.
 
-A dead letter is stored before the follower moves on. After a crash in between it may be there twice;
-`headwater.origin` tells.
+A dead letter is stored before the follower moves on. After a crash in between it may be there twice; its
+origin tells. The headers are those of all dead letters (`docs/spark.md`), and the name of the view.
 """
 
 from collections.abc import Sequence
@@ -53,6 +53,8 @@ def _headers(view: View, poll: Poll, rejected: Rejected) -> dict[str, str]:
     at = rejected.place
     return {
         "headwater.reason": rejected.reason,
-        "headwater.origin": f"{view.topic}/{poll.partitions[at]}/{poll.offsets[at]}",
+        "headwater.topic": view.topic,
+        "headwater.partition": str(poll.partitions[at]),
+        "headwater.offset": str(poll.offsets[at]),
         "headwater.view": view.name,
     }

@@ -71,6 +71,7 @@ class Follower:
         self._rejected = 0
         self._why_building = ""
         self._failures = 0
+        self._last_failure = ""
         self._thread = threading.Thread(
             target=self._run, name=f"headwater-{view.name}", daemon=True
         )
@@ -158,8 +159,9 @@ class Follower:
         reason = error.what if isinstance(error, HeadwaterError) else repr(error)
         if isinstance(error, Corruption):
             self._drop_damaged()
-        if self._failures == 0 or reason != self._reason:
+        if self._failures == 0 or reason != self._last_failure:
             logger.warning("a view waits", extra={"view": self.view.name, "reason": reason})
+        self._last_failure = reason
         self._become(state, reason)
         pause_s = _RETRY_S[min(self._failures, len(_RETRY_S) - 1)]
         self._failures += 1

@@ -22,7 +22,8 @@ from headwater.client.view import ViewDetails
 @url_option
 def command(session: Session, view: str, url: str | None) -> None:
     """Show the columns of a view and how it is doing."""
-    found = session.views(url).view(view).describe()
+    with session.views(url) as views:
+        found = views.view(view).describe()
     if session.output.is_json:
         session.output.document(_document(found))
         return

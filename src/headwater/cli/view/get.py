@@ -35,15 +35,16 @@ def command(
 
     KEY is one value for each column of the key, in its order; see: headwater view describe.
     """
-    asked = session.views(url).view(view)
-    columns = asked.definition.key
-    if len(key) != len(columns):
-        raise InvalidRequest(
-            f"the key of view {view!r} has {len(columns)} columns, and {len(key)} values were given",
-            hint=f"give values for {', '.join(columns)}",
-        )
-    values = dict(zip(columns, key, strict=True))
-    row = asked.get(wait_for=wait_for, timeout_s=timeout_s, **values)
+    with session.views(url) as views:
+        asked = views.view(view)
+        columns = asked.definition.key
+        if len(key) != len(columns):
+            raise InvalidRequest(
+                f"the key of view {view!r} has {len(columns)} columns, and {len(key)} values were given",
+                hint=f"give values for {', '.join(columns)}",
+            )
+        values = dict(zip(columns, key, strict=True))
+        row = asked.get(wait_for=wait_for, timeout_s=timeout_s, **values)
     if row is None:
         raise NotFound(f"view {view!r} has no row with the key {', '.join(key)}")
     document = json_row(asked.definition, row)

@@ -21,7 +21,9 @@ def command(session: Session, url: str | None) -> None:
 
     Lag is counted in records and in seconds: how long ago the view equalled the end of its topic.
     """
+    with session.views(url) as views:
+        found = views.list()
     session.output.rows(
         ("name", "state", "lag_records", "lag_seconds", "rejected", "comment"),
-        (asdict(each) for each in session.views(url).list()),
+        (asdict(each) for each in found),
     )

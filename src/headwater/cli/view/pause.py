@@ -22,5 +22,6 @@ def command(session: Session, view: str, url: str | None) -> None:
 
     What is served stays as it is, and its lag grows. A restart of the server ends the pause.
     """
-    session.views(url).view(view).pause()
+    with session.views(url) as views:
+        views.view(view).pause()
     session.output.done(f"view {view} is paused", {"view": view, "action": "pause"})

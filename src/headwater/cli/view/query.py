@@ -37,13 +37,9 @@ def command(  # noqa: PLR0913  one argument per option
     Views are called by their name or its last part: FROM shop.revenue, FROM revenue. Each ? stands
     for one of PARAMETERS. The server limits time, rows and bytes.
     """
-    table = session.views(url).query(
-        sql,
-        *(_number_or_text(each) for each in parameters),
-        limit=limit,
-        wait_for=wait_for,
-        timeout_s=timeout_s,
-    )
+    values = [_number_or_text(each) for each in parameters]
+    with session.views(url) as views:
+        table = views.query(sql, *values, limit=limit, wait_for=wait_for, timeout_s=timeout_s)
     session.output.rows(table.columns, table)
     if table.is_truncated:
         session.output.note(f"only the first {len(table)} rows: there are more")

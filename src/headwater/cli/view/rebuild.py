@@ -22,5 +22,6 @@ def command(session: Session, view: str, url: str | None) -> None:
 
     It is built beside what is served, and takes its place once it has reached the end of the topic.
     """
-    session.views(url).view(view).rebuild()
+    with session.views(url) as views:
+        views.view(view).rebuild()
     session.output.done(f"view {view} is being built", {"view": view, "action": "rebuild"})

@@ -19,5 +19,6 @@ from headwater.cli.view.url_option import url_option
 @url_option
 def command(session: Session, view: str, url: str | None) -> None:
     """Go on after a pause."""
-    session.views(url).view(view).resume()
+    with session.views(url) as views:
+        views.view(view).resume()
     session.output.done(f"view {view} goes on", {"view": view, "action": "resume"})

@@ -1,6 +1,7 @@
 """`headwater view watch`."""
 
 import sys
+from itertools import islice
 
 import click
 
@@ -44,16 +45,12 @@ def command(  # noqa: PLR0913  one argument per option
 
     It goes on over restarts of the server, with no change lost or repeated; Ctrl-C stops.
     """
-    asked = session.views(url).view(view)
-    left = count
-    with asked.subscribe(expression or "", snapshot=snapshot, last_id=after) as changes:
-        _print_header(session.output, asked.definition)
-        for change in changes:
-            _print(session.output, asked.definition, change)
-            if left is not None:
-                left -= 1
-                if left == 0:
-                    return
+    with session.views(url) as views:
+        asked = views.view(view)
+        with asked.subscribe(expression or "", snapshot=snapshot, last_id=after) as changes:
+            _print_header(session.output, asked.definition)
+            for change in islice(changes, count):
+                _print(session.output, asked.definition, change)
 
 
 def _print_header(output: Output, view: View) -> None:
