@@ -100,8 +100,7 @@ def follow(bootstrap: str, view: View, count: int) -> float:
         assert found == min(count, KEYS)
         client.admin.views.drop(view.name)
 
-
-return count / seconds
+    return count / seconds
 
 
 def write(bootstrap: str, topic: str, count: int) -> None:
