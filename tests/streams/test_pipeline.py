@@ -278,7 +278,8 @@ def test_the_definition_of_a_view_is_published(shop: Shop) -> None:
     shop.order((1, 1, 10.0))
     shop.once()
     with shop.client.consumer("__headwater.views", until="end") as records:
-        (found,) = [each.value for each in records if each.value["pipeline"] == shop.pipeline.name]
+        values = [each.value for each in records if each.value is not None]
+    (found,) = [each for each in values if each["pipeline"] == shop.pipeline.name]
     assert found["key"] == ["minute", "customer"]
     assert [(each["name"], each["type"]) for each in found["columns"]] == [
         ("minute", "timestamp"),
