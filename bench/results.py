@@ -48,6 +48,8 @@ class Results:
     samples: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=dict)
     measured_at: str = ""
+    against: str = "Apache Kafka"
+    """What the second column is."""
 
     def add(self, broker: str, name: str, measure: Measure, value: float) -> None:
         self.measures[name] = measure
@@ -58,15 +60,15 @@ class Results:
         samples = self.samples[name].get(broker)
         if not samples:
             return None
-        return max(samples) if self.measures[name].unit == "MB/s" else min(samples)
+        return max(samples) if self.measures[name].unit.endswith("/s") else min(samples)
 
     def ratio(self, name: str) -> float | None:
         ours, theirs = self.best(name, OURS), self.best(name, THEIRS)
         return ours / theirs if ours is not None and theirs else None
 
     def rows(self) -> list[Row]:
-        """The table: measurement, unit, ours, Kafka's, ratio, target."""
-        rows = [("measurement", "unit", "Headwater", "Apache Kafka", "ratio", "target")]
+        """The table: measurement, unit, ours, the other's, ratio, target."""
+        rows = [("measurement", "unit", "Headwater", self.against, "ratio", "target")]
         for name in self.samples:
             if name.endswith("cores"):
                 continue

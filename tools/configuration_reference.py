@@ -10,7 +10,7 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 
 from headwater.broker.topic_configs import TOPIC_CONFIGS
-from headwater.config import BrokerSettings
+from headwater.config import BrokerSettings, ViewSettings
 from headwater.log.settings import LONG_MAX
 
 PAGE = Path(__file__).parents[1] / "docs" / "configuration.md"
@@ -48,8 +48,17 @@ given for all topics by the broker's `topic_defaults`. Any Kafka tool can do the
 """
 
 
+VIEWS_PREAMBLE = """
+## The server of views
+
+The same places, with variables that begin with `HEADWATER_VIEWS_` and the section `[views]`;
+`headwater view serve --print-config` shows them.
+"""
+
+
 def main() -> None:
-    page = "\n".join([PREAMBLE, *_broker(), TOPICS, *_topics()]) + "\n"
+    settings = [*_table(BrokerSettings), VIEWS_PREAMBLE, *_table(ViewSettings)]
+    page = "\n".join([PREAMBLE, *settings, TOPICS, *_topics()]) + "\n"
     if "--check" not in sys.argv:
         PAGE.write_text(page)
     elif not PAGE.exists() or PAGE.read_text() != page:
@@ -58,10 +67,10 @@ def main() -> None:
         )
 
 
-def _broker() -> Iterator[str]:
+def _table(settings: type[BrokerSettings | ViewSettings]) -> Iterator[str]:
     yield "| setting | default | meaning |"
     yield "| --- | --- | --- |"
-    for each in fields(BrokerSettings):
+    for each in fields(settings):
         default = each.default if each.default is not MISSING else ""
         yield f"| `{each.name}` | {_shown(default)} | {each.metadata['meaning']} |"
 

@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     from headwater import errors as errors
     from headwater import testing as testing
     from headwater.client import connect as connect
+    from headwater.streams.pipeline import Pipeline as Pipeline
 
-__all__ = ["connect", "errors", "testing"]
+__all__ = ["Pipeline", "connect", "errors", "testing"]
 
 _HOMES = {
+    "Pipeline": "headwater.streams.pipeline",
     "connect": "headwater.client",
     "errors": "headwater.errors",
     "testing": "headwater.testing",

@@ -1,4 +1,4 @@
-"""Every setting of the broker: its default, its meaning, and where a value came from.
+"""Every setting of broker and views: its default, its meaning, and where a value came from.
 
 A value is taken from the first place that has it: a flag, a `HEADWATER_*` variable, `headwater.toml`, the
 default. Names are the same everywhere: `max_connections`, `--max-connections`, HEADWATER_MAX_CONNECTIONS.
@@ -8,8 +8,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from headwater.errors import InvalidRequest
 
@@ -18,12 +19,13 @@ ENVIRONMENT_PREFIX: Final = "HEADWATER_"
 MiB: Final = 1 << 20
 
 
-def setting(default: Any, meaning: str, lowest: int = 1) -> Any:
-    """Declare a setting; `lowest` is the smallest value of a number."""
+def setting(default: Any, meaning: str, lowest: int = 1, *, is_secret: bool = False) -> Any:
+    """Declare a setting; `lowest` is the smallest value of a number, a secret is never shown."""
     factory: dict[str, Any] = (
         {"default_factory": dict} if isinstance(default, dict) else {"default": default}
     )
-    return field(metadata={"meaning": meaning, "lowest": lowest}, **factory)
+    metadata = {"meaning": meaning, "lowest": lowest, "is_secret": is_secret}
+    return field(metadata=metadata, **factory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class BrokerSettings:
     listen: str = setting("127.0.0.1:9092", "address to accept Kafka clients on")
     advertised: str = setting("", "address clients are told to connect to; default: listen")
     metrics: str = setting("", "address to serve Prometheus metrics on; empty: none")
+    http: str = setting("", "address to serve views on, in a process of its own; empty: none")
     log_level: str = setting("info", "debug, info, warning or error")
     log_format: str = setting("text", "text or json")
     auto_create_topics: bool = setting(True, "create a topic when a client first asks for it")
@@ -76,27 +79,80 @@ class BrokerSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ViewSettings:
+    """The server of views, on one screen."""
+
+    http: str = setting("127.0.0.1:9090", "address to answer queries and subscriptions on")
+    data: str = setting(".headwater/views", "directory that holds what is built from the topics")
+    token: str = setting(
+        "", "what a request must bring as bearer token; needed beyond loopback", is_secret=True
+    )
+    log_level: str = setting("info", "debug, info, warning or error")
+    log_format: str = setting("text", "text or json")
+    max_request_bytes: int = setting(64 << 10, "largest body of a request")
+    max_rows: int = setting(10_000, "rows of an answer; more are asked for page by page")
+    max_answer_bytes: int = setting(16 * MiB, "largest answer to a query in SQL")
+    max_query_ms: int = setting(5_000, "longest time that a query in SQL may take")
+    max_queries: int = setting(4, "queries in SQL that run at the same time")
+    max_wait_ms: int = setting(60_000, "longest time that wait_for may wait")
+    max_subscribers: int = setting(2_000, "subscriptions at the same time")
+    max_snapshot_bytes: int = setting(1 << 30, "largest snapshot at the start of a subscription")
+    tail_bytes: int = setting(
+        16 * MiB, "newest changes of a view that are kept for its subscribers"
+    )
+
+
+Settings = TypeVar("Settings", BrokerSettings, ViewSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class Family(Generic[Settings]):
+    """A table of settings, the section of `headwater.toml` and the variables that set them."""
+
+    table: type[Settings]
+    section: str
+    prefix: str
+
+
+BROKER: Final = Family(BrokerSettings, "broker", ENVIRONMENT_PREFIX)
+VIEWS: Final = Family(ViewSettings, "views", f"{ENVIRONMENT_PREFIX}VIEWS_")
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved(Generic[Settings]):
     """Settings, and for each the place its value came from."""
 
-    settings: BrokerSettings
+    settings: Settings
     origins: dict[str, str]
 
 
 def resolve(
     flags: Mapping[str, Any], environment: Mapping[str, str], file: Path | None = None
-) -> Resolved:
+) -> Resolved[BrokerSettings]:
+    """Gather the broker's settings."""
+    return resolve_family(BROKER, flags, environment, file)
+
+
+def resolve_family(
+    family: Family[Settings],
+    flags: Mapping[str, Any],
+    environment: Mapping[str, str],
+    file: Path | None = None,
+) -> Resolved[Settings]:
     """Gather the settings; raises `InvalidRequest` for a name or a value that is wrong."""
-    written = read_project_file(file).get("broker", {}) if file is not None else {}
+    section = family.section
+    written = read_project_file(file).get(section, {}) if file is not None else {}
     if not isinstance(written, Mapping):
-        raise InvalidRequest(f"{file}: broker must be a table", hint="write [broker] above it")
-    known = {each.name: each for each in fields(BrokerSettings)}
-    _refuse_unknown(written, known, str(file))
-    _refuse_misspelt(environment, known)
+        raise InvalidRequest(
+            f"{file}: {section} must be a table", hint=f"write [{section}] above it"
+        )
+    known = {each.name: each for each in fields(family.table)}
+    _refuse_unknown(written, known, f"{file}", section)
+    _refuse_misspelt(environment, known, family.prefix)
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for name, each in known.items():
-        variable = ENVIRONMENT_PREFIX + name.upper()
+        variable = family.prefix + name.upper()
         if flags.get(name) is not None:
             values[name], origins[name] = _parse(each, flags[name], ""), _flag(name)
         elif variable in environment:
@@ -108,7 +164,7 @@ def resolve(
             values[name], origins[name] = _parse(each, written[name], f"{file}: "), f"{file}"
         else:
             origins[name] = "default"
-    return Resolved(BrokerSettings(**values), origins)
+    return Resolved(family.table(**values), origins)
 
 
 def read_project_file(file: Path) -> dict[str, Any]:
@@ -138,24 +194,45 @@ def join_address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def refuse_open_door(address: str, token: str) -> None:
+    """Whoever serves more than this machine needs a token."""
+    host, _ = split_address(address, "http")
+    if not token and not is_loopback(host):
+        raise InvalidRequest(
+            f"{address} can be reached from other machines, and no token is set",
+            hint="set HEADWATER_VIEWS_TOKEN, or listen on 127.0.0.1",
+        )
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _refuse_unknown(written: Mapping[str, Any], known: Mapping[str, Any], where: str) -> None:
+def _refuse_unknown(
+    written: Mapping[str, Any], known: Mapping[str, Any], where: str, section: str
+) -> None:
     unknown = [each for each in written if each not in known]
     if unknown:
         raise InvalidRequest(
-            f"{where} has an unknown setting {unknown[0]!r} under [broker]",
+            f"{where} has an unknown setting {unknown[0]!r} under [{section}]",
             hint=f"known settings: {', '.join(known)}",
         )
 
 
-def _refuse_misspelt(environment: Mapping[str, str], known: Mapping[str, Any]) -> None:
+def _refuse_misspelt(environment: Mapping[str, str], known: Mapping[str, Any], prefix: str) -> None:
     """Other variables may begin as ours do; one that is almost a setting was meant to be it."""
-    variables = [ENVIRONMENT_PREFIX + each.upper() for each in known]
+    variables = [prefix + each.upper() for each in known]
     for name in environment:
-        if name.startswith(ENVIRONMENT_PREFIX) and name not in variables:
+        if name.startswith(prefix) and name not in variables:
             meant = get_close_matches(name, variables, n=1, cutoff=0.9)
             if meant:
                 raise InvalidRequest(f"there is no setting {name}", hint=f"meant: {meant[0]}?")

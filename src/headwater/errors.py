@@ -40,6 +40,14 @@ class Unavailable(HeadwaterError):
     retriable = True
 
 
+class TimedOut(Unavailable):
+    """It was not done within the time that was given; it may be later."""
+
+
+class Unauthorized(HeadwaterError):
+    """Who asks has not shown that they may."""
+
+
 class Corruption(HeadwaterError):
     """Bytes on disk or on the wire fail their checksum: stop and look."""
 

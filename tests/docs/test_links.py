@@ -8,7 +8,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 _LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
-_MODULE = re.compile(r"`((?:broker|client|log|wire|cli|testing)/[a-z_/]+)(?:\.[a-zA-Z_]+)?`")
+_MODULE = re.compile(
+    r"`((?:broker|bulk|client|followers|log|serve|views|wire|cli|testing)/[a-z_/]+)(?:\.[a-zA-Z_]+)?`"
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -6,31 +6,28 @@ from collections.abc import Iterator
 import pytest
 
 from headwater.testing import Broker
+from rigs.client_fixtures import client, group, new_topic, topic
+
+__all__ = ["client", "group", "new_topic", "topic"]
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator:
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java, which is not on PATH")
-    from pyspark.sql import SparkSession
+    from headwater.streams.session import open_session
 
-    from headwater.streams import register
-
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "OFF",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-    }
-    builder = SparkSession.builder.master("local[2]")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    register(session)
+    session = open_session(
+        "headwater tests",
+        # Two cores, and a task that dies is tried again.
+        master="local[2,4]",
+        conf={
+            "spark.log.level": "OFF",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+            "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
+        },
+    )
     yield session
     session.stop()
 

@@ -35,7 +35,7 @@ def command(session: Session, config: Path, **flags: Any) -> None:
         settings = replace(settings, log_level="warning")
     from headwater.cli.running import run_broker  # noqa: PLC0415 - only a broker pays for it
 
-    run_broker(session, settings)
+    run_broker(session, settings, config)
 
 
 def _is_free(address: str) -> bool:

@@ -19,6 +19,8 @@ COMMANDS = {
     "serve": "Run a broker",
     "topic": "Create, read, write and change topics",
     "group": "See how far consumer groups are, and move them",
+    "pipeline": "Run pipelines on Spark and see how they do",
+    "view": "Ask, query and watch views, and serve them",
     "log": "Look at the files of a broker, offline",
     "status": "Show the broker, its topics and how far behind its readers are",
     "doctor": "Check this machine and the broker, with the fix for what is wrong",

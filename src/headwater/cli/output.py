@@ -3,11 +3,12 @@
 Results go to stdout and nothing else does; messages and progress go to stderr.
 """
 
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from headwater.client.record_json import as_json
 
 Row = Mapping[str, Any]
 
@@ -56,10 +57,6 @@ class Output:
         if not self.is_quiet:
             sys.stdout.flush()
             sys.stderr.write(f"{message}\n")
-
-
-def as_json(content: Any) -> str:
-    return json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def tab_free(value: Any) -> str:

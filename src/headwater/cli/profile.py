@@ -3,6 +3,10 @@
     [profiles.prod]
     kafka = "broker1:9092,broker2:9092"
     options = { "security.protocol" = "SSL" }     # librdkafka's, when the cluster needs them
+    spark = "spark://master:7077"                 # where pipelines run; default: this machine
+    spark_conf = { "spark.executor.memory" = "4g" }
+    state = "/shared/headwater"                   # checkpoints; driver and executors see this folder
+    views = "https://views.example"               # where its views are served
 
 `local` is always there: it is the broker of this folder.
 """
@@ -25,6 +29,13 @@ class Profile:
     kafka: str | None = None
     """Addresses as `connect()` takes them; None is the broker of this folder."""
     options: Mapping[str, Any] = field(default_factory=dict)
+    spark: str | None = None
+    """Spark's master; None is this machine."""
+    spark_conf: Mapping[str, str] = field(default_factory=dict)
+    state: str | None = None
+    """Where pipelines keep their checkpoints; None is `.headwater/pipelines` of this folder."""
+    views: str | None = None
+    """Address of the server of views; None is the one of this folder."""
 
 
 def find_profile(name: str, folder: Path | None = None) -> Profile:
@@ -60,11 +71,34 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _profile(name: str, content: Any, path: Path | None) -> Profile:
-    kafka = content.get("kafka") if isinstance(content, dict) else None
-    options = content.get("options", {}) if isinstance(content, dict) else {}
-    if not isinstance(kafka, str | None) or not isinstance(options, dict):
+    written = content if isinstance(content, dict) else {"kafka": content}
+    texts = {each: written.get(each) for each in ("kafka", "spark", "state", "views")}
+    tables = {each: written.get(each, {}) for each in ("options", "spark_conf")}
+    are_right = isinstance(content, dict) and all(
+        isinstance(each, dict) for each in tables.values()
+    )
+    if not are_right or not isinstance(texts["kafka"], str | None):
         raise InvalidRequest(
             what=f"{path}: profile {name!r} does not name a broker",
             hint=f'write: [profiles.{name}] kafka = "host:9092"',
         )
-    return Profile(name, kafka, options)
+    for each, value in texts.items():
+        if not isinstance(value, str | None):
+            raise InvalidRequest(
+                what=f"{path}: {each} of profile {name!r} is not text",
+                hint=f'write: {each} = "{_EXAMPLES[each]}"',
+            )
+    conf = {each: _conf(value) for each, value in tables["spark_conf"].items()}
+    return Profile(name, options=tables["options"], spark_conf=conf, **texts)
+
+
+def _conf(value: Any) -> str:
+    """Spark's settings are text; TOML's `true` is its `true`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_EXAMPLES = {
+    "spark": "spark://master:7077",
+    "state": "/shared/headwater",
+    "views": "http://host:9090",
+}

@@ -15,7 +15,7 @@ from headwater.cli.settings import resolved, setting_rows, settings_flags
     examples=(
         "headwater serve --data /var/lib/headwater",
         "headwater serve --listen 0.0.0.0:9092 --advertised broker.example:9092",
-        "HEADWATER_NUM_PARTITIONS=4 headwater serve --print-config",
+        "headwater serve --http 127.0.0.1:9090",
     ),
 )
 @settings_flags
@@ -32,4 +32,4 @@ def command(session: Session, config: Path, print_config: bool, **flags: Any) ->
         return
     from headwater.cli.running import run_broker  # noqa: PLC0415 - only a broker pays for it
 
-    run_broker(session, found.settings)
+    run_broker(session, found.settings, config)

@@ -11,7 +11,8 @@ from headwater.cli.output import Output
 from headwater.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from headwater.client import Client
+    from headwater.cli.profile import Profile
+    from headwater.client import Client, Views
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,22 @@ class Session:
         """The broker of `--bootstrap`, else of `--profile`, else of this folder."""
         if self.bootstrap is not None or self.profile is None:
             return headwater.connect(self.bootstrap)
+        profile = self.chosen_profile()
+        return headwater.connect(profile.kafka, options=profile.options)
+
+    def chosen_profile(self) -> "Profile":
         from headwater.cli.profile import find_profile  # noqa: PLC0415  reads TOML only when asked
 
-        profile = find_profile(self.profile)
-        return headwater.connect(profile.kafka, options=profile.options)
+        return find_profile(self.profile or "local")
+
+    def views(self, url: str | None) -> "Views":
+        """The server of views at `url`, else of `--profile`, else of this folder."""
+        from headwater.client.view import Views  # noqa: PLC0415  only commands on views pay for it
+        from headwater.client.view_address import find_view_address  # noqa: PLC0415
+
+        if url is None and self.profile is not None:
+            url = self.chosen_profile().views
+        return Views(find_view_address(url))
 
     def ask(self, question: str) -> None:
         """Go on only with consent: `--yes`, or a person at the terminal who says so."""

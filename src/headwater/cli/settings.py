@@ -1,4 +1,4 @@
-"""The broker's settings as flags: one flag per setting, made from the table in `headwater.config`."""
+"""Settings as flags: one flag per setting, made from the tables in `headwater.config`."""
 
 import os
 from collections.abc import Callable
@@ -8,42 +8,63 @@ from typing import Any
 
 import click
 
-from headwater.config import PROJECT_FILE, BrokerSettings, Resolved, resolve
+from headwater.config import (
+    BROKER,
+    PROJECT_FILE,
+    BrokerSettings,
+    Family,
+    Resolved,
+    Settings,
+    resolve_family,
+)
+
+Function = Callable[..., Any]
 
 
-def settings_flags(function: Callable[..., Any]) -> Callable[..., Any]:
+def settings_flags(function: Function) -> Function:
     """Give a command every setting of the broker as a flag."""
-    for each in reversed(fields(BrokerSettings)):
-        flag = "--" + each.name.replace("_", "-")
-        function = click.option(
-            flag, each.name, metavar="VALUE", help=each.metadata["meaning"].capitalize() + "."
+    return flags_of(BROKER)(function)
+
+
+def flags_of(family: Family[Settings]) -> Callable[[Function], Function]:
+    """Give a command every setting of a family as a flag."""
+
+    def decorate(function: Function) -> Function:
+        for each in reversed(fields(family.table)):
+            flag = "--" + each.name.replace("_", "-")
+            function = click.option(
+                flag, each.name, metavar="VALUE", help=each.metadata["meaning"].capitalize() + "."
+            )(function)
+        return click.option(
+            "--config",
+            type=click.Path(path_type=Path),
+            default=PROJECT_FILE,
+            show_default=True,
+            help=f"File to read settings from, under [{family.section}].",
         )(function)
-    return click.option(
-        "--config",
-        type=click.Path(path_type=Path),
-        default=PROJECT_FILE,
-        show_default=True,
-        help="File to read settings from, under [broker].",
-    )(function)
+
+    return decorate
 
 
-def resolved(flags: dict[str, Any], config: Path) -> Resolved:
-    return resolve(flags, os.environ, config)
+def resolved(flags: dict[str, Any], config: Path) -> Resolved[BrokerSettings]:
+    return resolve_family(BROKER, flags, os.environ, config)
 
 
-def setting_rows(found: Resolved) -> list[dict[str, Any]]:
+def setting_rows(found: Resolved[Settings]) -> list[dict[str, Any]]:
     """Return name, value and origin of every setting, for `--print-config`."""
     return [
         {
             "setting": each.name,
-            "value": _shown(getattr(found.settings, each.name)),
+            "value": _shown(getattr(found.settings, each.name), each.metadata["is_secret"]),
             "origin": found.origins[each.name],
         }
         for each in fields(found.settings)
     ]
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: Any, is_secret: bool) -> Any:
+    if is_secret and value:
+        return "(not shown)"
     if isinstance(value, dict):
         return ",".join(f"{name}={each}" for name, each in value.items())
     return value

@@ -1,4 +1,4 @@
-"""The client: produce, consume and administer, against Headwater and Apache Kafka alike.
+"""The client: produce, consume, administer, ask views; against Headwater and Apache Kafka alike.
 
 It stands on librdkafka and hides it: no name and no exception of `confluent_kafka` crosses this
 package's boundary. Nothing is loaded before its first use: the pure modules stay cheap to import.
@@ -16,26 +16,41 @@ if TYPE_CHECKING:
     from headwater.client.producer import Producer as Producer
     from headwater.client.record import Receipt as Receipt
     from headwater.client.record import Record as Record
+    from headwater.client.view import Row as Row
+    from headwater.client.view import ServedView as ServedView
+    from headwater.client.view import Views as Views
+    from headwater.client.view_subscription import Change as Change
+    from headwater.client.view_subscription import Subscription as Subscription
 
 __all__ = [
     "Admin",
+    "Change",
     "Client",
     "Consumer",
     "Delivery",
     "Producer",
     "Receipt",
     "Record",
+    "Row",
+    "ServedView",
+    "Subscription",
+    "Views",
     "connect",
 ]
 
 _HOMES = {
     "Admin": "headwater.client.admin",
+    "Change": "headwater.client.view_subscription",
     "Client": "headwater.client.client",
     "Consumer": "headwater.client.consumer",
     "Delivery": "headwater.client.producer",
     "Producer": "headwater.client.producer",
     "Receipt": "headwater.client.record",
     "Record": "headwater.client.record",
+    "Row": "headwater.client.view",
+    "ServedView": "headwater.client.view",
+    "Subscription": "headwater.client.view_subscription",
+    "Views": "headwater.client.view",
     "connect": "headwater.client.client",
 }
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from confluent_kafka.admin import AdminClient
 
@@ -22,6 +22,9 @@ from headwater.client.value_format import FormatName
 from headwater.clock import Clock, SystemClock
 from headwater.errors import HeadwaterError, InvalidRequest
 
+if TYPE_CHECKING:
+    from headwater.client.view import ServedView, Views
+
 Opened = TypeVar("Opened", Producer, Consumer)
 
 
@@ -30,6 +33,7 @@ def connect(
     *,
     timeout_s: float = 10.0,
     options: Options | None = None,
+    views: str | None = None,
     clock: Clock | None = None,
 ) -> "Client":
     """Connect to the broker of this folder, or to the one at `address`.
@@ -37,6 +41,8 @@ def connect(
     `address` is "host:port" or "kafka://host:port,host2:port". Without one: the broker of this
     folder or a parent (`.headwater/broker.json`), then HEADWATER_BOOTSTRAP, then localhost:9092.
     `timeout_s` bounds every wait for the broker; `options` are librdkafka's, as for security.
+    `views` is the address of the server of views; without one: the server of this folder, then
+    HEADWATER_VIEWS_URL, then http://127.0.0.1:9090. Its token comes from HEADWATER_VIEWS_TOKEN.
     Raises Unavailable when nothing listens there.
 
         with hw.connect() as client:
@@ -47,14 +53,16 @@ def connect(
     """
     found = find_address(address)
     refuse_if_unreachable(found)
-    return Client(Connection(found, timeout_s, dict(options or {})), clock or SystemClock())
+    connection = Connection(found, timeout_s, dict(options or {}))
+    return Client(connection, clock or SystemClock(), views)
 
 
 class Client:
     """A connection to a broker; leaving its with-block closes what it opened."""
 
-    def __init__(self, connection: Connection, clock: Clock) -> None:
+    def __init__(self, connection: Connection, clock: Clock, views: str | None = None) -> None:
         self.connection = connection
+        self._views_address = views
         self._clock = clock
         self._opened: list[Producer | Consumer] = []
 
@@ -137,8 +145,26 @@ class Client:
             Consumer(self.connection, reading, self._log, options=options, clock=self._clock)
         )
 
+    def view(self, name: str) -> "ServedView":
+        """A served view: get, rows, query, subscribe.
+
+        revenue = client.view("shop.revenue")
+        revenue.get(minute="2026-09-01T10:00Z", customer=7)
+        """
+        return self.views.view(name)
+
+    @cached_property
+    def views(self) -> "Views":
+        """All served views, and SQL over them."""
+        from headwater.client.view import Views  # noqa: PLC0415  HTTP is loaded by those who use it
+        from headwater.client.view_address import find_view_address  # noqa: PLC0415
+
+        return Views(find_view_address(self._views_address), timeout_s=self.connection.timeout_s)
+
     def close(self) -> None:
         """Flush producers, leave groups; raises the first failure after everything is closed."""
+        if "views" in vars(self):
+            self.views.close()
         failures: list[HeadwaterError] = []
         opened, self._opened = self._opened, []
         for each in opened:

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from headwater.testing.broker import Broker as Broker
     from headwater.testing.clock import SettableClock as SettableClock
+    from headwater.testing.view_server import ViewServer as ViewServer
 
-__all__ = ["Broker", "SettableClock"]
+__all__ = ["Broker", "SettableClock", "ViewServer"]
 
 _HOMES = {
     "Broker": "headwater.testing.broker",
     "SettableClock": "headwater.testing.clock",
+    "ViewServer": "headwater.testing.view_server",
 }
 
 

@@ -9,12 +9,11 @@ from typing import IO
 import click
 
 from headwater.cli.command import command as headwater_command
-from headwater.cli.output import as_json
 from headwater.cli.progress import Progress
-from headwater.cli.record_json import exact
 from headwater.cli.session import Session
 from headwater.cli.suggestions import require_topic
 from headwater.client.record import Record
+from headwater.client.record_json import as_json, exact
 from headwater.errors import Corruption, InvalidRequest
 
 

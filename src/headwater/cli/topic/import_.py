@@ -9,9 +9,9 @@ import click
 
 from headwater.cli.command import command as headwater_command
 from headwater.cli.progress import Progress
-from headwater.cli.record_json import Line, parse_exact
 from headwater.cli.session import Session
 from headwater.cli.suggestions import require_topic
+from headwater.client.record_json import Line, parse_exact
 from headwater.errors import Conflict, InvalidRecord
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from collections.abc import Callable
 import click
 
 from headwater.cli.command import command as headwater_command
-from headwater.cli.output import Output, as_json, tab_free
-from headwater.cli.record_json import readable
+from headwater.cli.output import Output, tab_free
 from headwater.cli.session import Session
 from headwater.cli.suggestions import require_topic
 from headwater.cli.template import parse_template
-from headwater.cli.where import parse_where
 from headwater.client.record import Record
+from headwater.client.record_filter import parse_record_filter
+from headwater.client.record_json import as_json, readable
 
 Printer = Callable[[Record], bytes]
 
@@ -59,7 +59,7 @@ def command(  # noqa: PLR0913  one argument per option
 
     Starts ten records before the end of each partition and follows; Ctrl-C stops.
     """
-    matches = parse_where(expression) if expression else lambda _: True
+    matches = parse_record_filter(expression) if expression else lambda _: True
     printer = parse_template(template) if template else _printer(session.output)
     with session.connect() as client:
         for topic in topics:

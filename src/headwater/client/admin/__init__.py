@@ -1,4 +1,4 @@
-"""Administration: topics and groups, in frozen dataclasses; the same against Apache Kafka."""
+"""Administration: topics, groups, definitions of views; the same against Apache Kafka."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,7 @@ from confluent_kafka.admin import AdminClient
 from headwater.client.admin.calls import answer
 from headwater.client.admin.groups import Groups
 from headwater.client.admin.topics import Topics
+from headwater.client.admin.views import Views
 from headwater.client.connection import Connection
 from headwater.client.kafka_errors import translated
 from headwater.client.log_offsets import LogOffsets
@@ -28,7 +29,7 @@ class Cluster:
 
 
 class Admin:
-    """`topics` and `groups` hold the verbs; `cluster()` says who answers."""
+    """`topics`, `groups` and `views` hold the verbs; `cluster()` says who answers."""
 
     def __init__(
         self, connection: Connection, kafka: AdminClient, log: LogOffsets, clock: Clock
@@ -37,6 +38,7 @@ class Admin:
         self._timeout_s = connection.timeout_s
         self.topics = Topics(kafka, log, connection.timeout_s, clock)
         self.groups = Groups(connection, kafka, log, clock)
+        self.views = Views(connection, self.topics)
 
     def cluster(self) -> Cluster:
         with translated("describe the cluster"):

@@ -79,7 +79,7 @@ class Groups:
         self, group: str, *, to: str | int, topics: Iterable[str] | None = None
     ) -> SeekPlan:
         """What `seek` would do; without `topics`, in every topic that the group has read."""
-        before = self._committed(group)
+        before = self.committed(group)
         partitions = self._partitions(group, before, topics)
         now = datetime_of(self._clock.now_ms()).astimezone()
         log = self._log.ranges(partitions)
@@ -96,7 +96,7 @@ class Groups:
         self, group: str, *, other: str, topics: Iterable[str] | None = None
     ) -> SeekPlan:
         """The plan that puts `group` where `other` stands."""
-        target = self._committed(other)
+        target = self.committed(other)
         wanted = None if topics is None else set(topics)
         places = [place for place in target if wanted is None or place[0] in wanted]
         if not places:
@@ -104,7 +104,7 @@ class Groups:
                 what=f"group {other!r} has no position to copy",
                 hint=f"see: headwater group describe {other}",
             )
-        before = self._committed(group)
+        before = self.committed(group)
         ends = self._log.ranges(places)
         return SeekPlan(
             group,
@@ -149,7 +149,8 @@ class Groups:
                 hint=f"stop its consumers first; headwater group describe {group} shows them",
             )
 
-    def _committed(self, group: str) -> dict[Partition, int]:
+    def committed(self, group: str) -> dict[Partition, int]:
+        """Where the group stands; nothing if there is no such group."""
         return self._standings.committed([group])[group]
 
     def _partitions(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import KafkaError, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
@@ -118,6 +118,16 @@ class Topics:
     def names(self) -> list[str]:
         return sorted(self._metadata().topics)
 
+    def id(self, topic: str) -> str:
+        """What tells a topic from an earlier one of the same name; raises NotFound."""
+        doing = f"look up topic {topic!r}"
+        with translated(doing):
+            futures = self._kafka.describe_topics(
+                TopicCollection([topic]), request_timeout=self._timeout_s
+            )
+        found = str(only_answer(futures, doing=doing).topic_id)
+        return found.translate(_URL_SAFE)
+
     def list(self, *, internal: bool = False) -> list[TopicSummary]:
         """Every topic, by name; internal ones only when asked for."""
         topics = [
@@ -160,6 +170,11 @@ class Topics:
             ),
             configs=self.configs(topic),
         )
+
+    def ends(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+        """Where partitions end for a reader of committed records."""
+        found = self._log.ranges((topic, number) for number in partitions)
+        return {number: end for (_, number), (_, end) in found.items()}
 
     def configs(self, topic: str) -> tuple[TopicConfig, ...]:
         doing = f"describe topic {topic!r}"
@@ -262,6 +277,9 @@ class Topics:
             raise translate(metadata.error, doing=f"describe topic {topic!r}")
         return dict(metadata.partitions)
 
+
+_URL_SAFE = str.maketrans("+/", "-_")
+"""As Kafka's own tools print ids."""
 
 _SOURCES = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG.value: "topic",

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from headwater.cli.record_json import readable_value
 from headwater.client.record import Record, decode_text
+from headwater.client.record_json import readable_value
 from headwater.errors import InvalidRequest
 
 Term = Callable[[Record], Any]
@@ -22,7 +22,7 @@ Term = Callable[[Record], Any]
 MAX_LENGTH = 2000
 
 
-def parse_where(text: str) -> Callable[[Record], bool]:
+def parse_record_filter(text: str) -> Callable[[Record], bool]:
     """Whether a record matches; raises InvalidRequest for what is not a filter."""
     if len(text) > MAX_LENGTH:
         raise InvalidRequest(what=f"the filter is longer than {MAX_LENGTH} characters")

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from cli.records import record
 from headwater.cli.output import as_json
-from headwater.cli.record_json import exact, parse_exact, readable
 from headwater.client.record import decode_text
+from headwater.client.record_json import exact, parse_exact, readable
 
 
 @pytest.mark.parametrize(

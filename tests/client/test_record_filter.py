@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.records import record
-from headwater.cli.where import parse_where
+from headwater.client.record_filter import parse_record_filter
 from headwater.errors import InvalidRequest
 
 
@@ -38,7 +38,7 @@ from headwater.errors import InvalidRequest
     ],
 )
 def test_what_matches(expression: str) -> None:
-    assert parse_where(expression)(record())
+    assert parse_record_filter(expression)(record())
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,12 @@ def test_what_matches(expression: str) -> None:
     ],
 )
 def test_what_is_missing_or_of_another_type_does_not_match(expression: str) -> None:
-    assert not parse_where(expression)(record())
+    assert not parse_record_filter(expression)(record())
 
 
 @pytest.mark.parametrize("value", [None, b"", b"plain text", b"\xff\x00", b"[1]", b"7"])
 def test_any_value_can_be_asked(value: bytes | None) -> None:
-    assert not parse_where("value.total > 100")(record(value))
+    assert not parse_record_filter("value.total > 100")(record(value))
 
 
 @pytest.mark.parametrize(
@@ -96,21 +96,21 @@ def test_any_value_can_be_asked(value: bytes | None) -> None:
 )
 def test_what_is_not_a_filter_is_refused(expression: str) -> None:
     with pytest.raises(InvalidRequest):
-        parse_where(expression)
+        parse_record_filter(expression)
 
 
 def test_private_names_are_only_looked_up_in_the_data() -> None:
-    assert parse_where("value.__class__ is None")(record())
+    assert parse_record_filter("value.__class__ is None")(record())
 
 
 def test_text_times_a_number_does_not_fill_the_memory() -> None:
-    assert not parse_where("'x' * 10000000000 == 'x'")(record())
+    assert not parse_record_filter("'x' * 10000000000 == 'x'")(record())
 
 
 @given(st.text(alphabet="value.keyo[]()'\"0123456789<>=! andortni+-*/%,", max_size=60))
 def test_any_text_is_a_filter_or_refused(text: str) -> None:
     try:
-        matches = parse_where(text)
+        matches = parse_record_filter(text)
     except InvalidRequest:
         return
     assert matches(record()) in (True, False)

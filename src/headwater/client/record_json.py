@@ -9,10 +9,13 @@ from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from typing import Any
 
-from headwater.cli.output import as_json
 from headwater.client.record import Record
 
 Header = tuple[str, bytes | None]
+
+
+def as_json(content: Any) -> str:
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)

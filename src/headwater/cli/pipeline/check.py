@@ -1,0 +1,59 @@
+"""`headwater pipeline check`."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from headwater.cli.command import command as headwater_command
+from headwater.cli.pipeline.place import surroundings
+from headwater.cli.session import Session
+
+
+@headwater_command(
+    "check",
+    examples=(
+        "headwater pipeline check",
+        "headwater pipeline check pipelines/shop.py",
+        "headwater pipeline check --json",
+    ),
+)
+@click.argument("path", type=click.Path(path_type=Path), required=False)
+def command(session: Session, path: Path | None) -> None:
+    """Plan the pipelines and say what is wrong, without running them."""
+    with session.connect() as client:
+        where = surroundings(session, client)
+        from headwater.streams.discovery import find_pipelines  # noqa: PLC0415
+        from headwater.streams.run.runner import Runner  # noqa: PLC0415
+        from headwater.streams.session import open_session  # noqa: PLC0415
+
+        graphs = [pipeline.graph() for pipeline in find_pipelines(path)]
+        spark = open_session("headwater pipeline check", master="local[1]")
+        try:
+            planned = Runner(spark, client, where).plan(graphs)
+        finally:
+            spark.stop()
+    session.output.rows(
+        ("query", "reads", "writes", "key", "mode", "columns"),
+        [
+            {
+                "query": each.name,
+                "reads": _listed(session, each.reads.values()),
+                "writes": each.output.topic,
+                "key": _listed(session, each.output.key),
+                "mode": each.output_mode,
+                "columns": _listed(
+                    session,
+                    [
+                        f"{field.name} {field.dataType.simpleString()}"
+                        for field in each.schema.fields
+                    ],
+                ),
+            }
+            for each in planned
+        ],
+    )
+
+
+def _listed(session: Session, parts: Iterable[str]) -> list[str] | str:
+    return list(parts) if session.output.is_json else ", ".join(parts)

@@ -1,0 +1,24 @@
+"""`headwater pipeline list`."""
+
+from headwater.cli.command import command as headwater_command
+from headwater.cli.pipeline.place import require_spark
+from headwater.cli.pipeline.rows import LIST_COLUMNS, list_row
+from headwater.cli.session import Session
+
+
+@headwater_command(
+    "list",
+    examples=(
+        "headwater pipeline list",
+        "headwater pipeline list --json | jq 'select(.lag > 0)'",
+        "headwater pipeline list --profile prod",
+    ),
+)
+def command(session: Session) -> None:
+    """List queries with their state and lag, of all pipelines."""
+    require_spark()
+    from headwater.streams.run.board import Board  # noqa: PLC0415
+
+    with session.connect() as client:
+        found = Board(client).statuses()
+    session.output.rows(LIST_COLUMNS, [list_row(each) for each in found])

@@ -1,0 +1,26 @@
+"""Queries by name: `shop` is all queries of a pipeline, `shop.revenue` is one."""
+
+from typing import TYPE_CHECKING
+
+from headwater.cli.pipeline.place import require_spark
+from headwater.errors import NotFound
+
+if TYPE_CHECKING:
+    from headwater.client import Client
+    from headwater.streams.run.status import Status
+
+
+def matching(client: "Client", name: str) -> "list[Status]":
+    """What is known of the queries of that name; raises `NotFound`."""
+    require_spark()
+    from headwater.streams.run.board import Board  # noqa: PLC0415
+
+    statuses = Board(client).statuses()
+    found = [each for each in statuses if name in (each.pipeline, each.name)]
+    if not found:
+        known = ", ".join(sorted({each.pipeline for each in statuses}))
+        raise NotFound(
+            f"no pipeline or query {name!r} has run here",
+            hint=f"known pipelines: {known}" if known else "start one: headwater pipeline run",
+        )
+    return found

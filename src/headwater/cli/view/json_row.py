@@ -1,0 +1,10 @@
+"""A row of a view as JSON: what the client has made Python of, back in the form of the contract."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from headwater.views import View
+
+
+def json_row(view: View, row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: view.by_name[name].type.canonical(value) for name, value in row.items()}

@@ -1,0 +1,54 @@
+"""`headwater view query`."""
+
+import click
+
+from headwater.cli.command import command as headwater_command
+from headwater.cli.session import Session
+from headwater.cli.view.url_option import url_option
+from headwater.cli.view.waiting import waiting_options
+from headwater.client.record import Receipt
+
+
+@headwater_command(
+    "query",
+    examples=(
+        "headwater view query 'SELECT customer, sum(total) FROM revenue GROUP BY customer'",
+        "headwater view query 'SELECT * FROM shop.revenue WHERE customer = ?' 7",
+        "headwater view query 'SELECT count(*) AS n FROM revenue' --json | jq .n",
+    ),
+)
+@click.argument("sql")
+@click.argument("parameters", nargs=-1)
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="Rows, at most.")
+@waiting_options
+@url_option
+def command(  # noqa: PLR0913  one argument per option
+    session: Session,
+    *,
+    sql: str,
+    parameters: tuple[str, ...],
+    limit: int | None,
+    wait_for: Receipt | None,
+    timeout_s: float,
+    url: str | None,
+) -> None:
+    """Run a SELECT over views.
+
+    Views are called by their name or its last part: FROM shop.revenue, FROM revenue. Each ? stands
+    for one of PARAMETERS. The server limits time, rows and bytes.
+    """
+    values = [_number_or_text(each) for each in parameters]
+    with session.views(url) as views:
+        table = views.query(sql, *values, limit=limit, wait_for=wait_for, timeout_s=timeout_s)
+    session.output.rows(table.columns, table)
+    if table.is_truncated:
+        session.output.note(f"only the first {len(table)} rows: there are more")
+
+
+def _number_or_text(text: str) -> int | float | str:
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,49 @@
+"""Run a server of views in this process and say where it is."""
+
+import asyncio
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from headwater.cli.logs import configure_logs
+from headwater.cli.session import Session
+from headwater.cli.view.extra import require_serve_extra
+from headwater.config import ViewSettings
+
+if TYPE_CHECKING:
+    from headwater.serve.run import ViewServer
+
+
+def run_views(session: Session, settings: ViewSettings, *, until_stdin_closes: bool) -> None:
+    """Serve until stopped; the address is printed once requests are answered."""
+    require_serve_extra()
+    from headwater.serve.run import ViewServer  # noqa: PLC0415  it needs the extra
+
+    configure_logs(settings.log_level, settings.log_format)
+
+    def announce(server: ViewServer) -> None:
+        address = f"http://{server.address}"
+        if session.output.is_json:
+            session.output.document({"http": address, "data": settings.data})
+        else:
+            session.output.line(f"Views {address} | data {settings.data}")
+        sys.stdout.flush()
+
+    async def serve() -> None:
+        server = ViewServer(client, settings)
+        loop = asyncio.get_running_loop()
+        for each in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(each, server.stop)
+        if until_stdin_closes:
+            threading.Thread(target=_stop_with_parent, args=(server,), daemon=True).start()
+        await server.run(announce)
+
+    with session.connect() as client:
+        asyncio.run(serve())
+
+
+def _stop_with_parent(server: "ViewServer") -> None:
+    """The other end of the pipe is closed when the parent ends, in whatever way."""
+    sys.stdin.buffer.read()
+    server.stop()

@@ -1,0 +1,69 @@
+"""Where the server of views is: the address given, this folder's server, the environment, or localhost.
+
+`headwater view serve` and `headwater serve --http` leave `.headwater/views/views.json` in their folder:
+`{"http": "http://127.0.0.1:9090", "pid": 4711}`.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from headwater.errors import InvalidRequest
+
+VIEWS_FILE = Path(".headwater") / "views" / "views.json"
+DEFAULT_URL = "http://127.0.0.1:9090"
+
+
+@dataclass(frozen=True, slots=True)
+class ViewAddress:
+    host: str
+    port: int
+    is_encrypted: bool
+    path: str
+    """What stands before `/v1`, behind a proxy."""
+    origin: str
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http{'s' * self.is_encrypted}://{host}:{self.port}{self.path}"
+
+
+def find_view_address(url: str | None = None, *, folder: Path | None = None) -> ViewAddress:
+    if url is not None:
+        return _parse(url, "given")
+    here = folder or Path.cwd()
+    for parent in (here, *here.parents):
+        file = parent / VIEWS_FILE
+        try:
+            content = file.read_text()
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            continue
+        try:
+            return _parse(json.loads(content)["http"], str(file))
+        except (ValueError, KeyError, TypeError) as error:
+            raise InvalidRequest(
+                f"{file} does not name a server of views",
+                hint="remove it and start the server again: headwater view serve",
+            ) from error
+    from_environment = os.environ.get("HEADWATER_VIEWS_URL")
+    if from_environment:
+        return _parse(from_environment, "HEADWATER_VIEWS_URL")
+    return _parse(DEFAULT_URL, "default")
+
+
+def _parse(url: str, origin: str) -> ViewAddress:
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        port = 0
+    if parts.scheme not in ("http", "https") or not parts.hostname or not port:
+        raise InvalidRequest(
+            f"{url!r} is not the address of a server of views",
+            hint="write, for example, http://127.0.0.1:9090",
+        )
+    return ViewAddress(
+        parts.hostname, port, parts.scheme == "https", parts.path.rstrip("/"), origin
+    )

@@ -1,0 +1,184 @@
+"""Requests to a server of views, and its streams of events: HTTP of the standard library."""
+
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import headwater.errors
+from headwater.client.view_address import ViewAddress
+from headwater.errors import HeadwaterError, Unavailable
+
+STREAM_TIMEOUT_S: Final = 30.0
+"""The server says something every ten seconds; after so long it is gone."""
+
+Parameters = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    kind: str
+    data: Any
+    id: str | None
+
+
+class ViewHttp:
+    """One connection, kept open; used by one thread at a time, the others wait."""
+
+    def __init__(self, address: ViewAddress, token: str = "", timeout_s: float = 10.0) -> None:
+        self.address = address
+        self.timeout_s = timeout_s
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._lock = threading.Lock()
+        self._kept: http.client.HTTPConnection | None = None
+
+    def get(self, *path: str, parameters: Parameters | None = None, wait_s: float = 0.0) -> Any:
+        """The JSON of an answer; raises what the server says is wrong."""
+        return self._ask("GET", _target(self.address, path, parameters), None, wait_s)
+
+    def post(self, *path: str, content: Any = None, wait_s: float = 0.0) -> Any:
+        body = b"" if content is None else json.dumps(content).encode()
+        return self._ask("POST", _target(self.address, path, None), body, wait_s)
+
+    def close(self) -> None:
+        with self._lock:
+            self._drop()
+
+    def stream(
+        self, *path: str, parameters: Parameters | None, last_id: str | None
+    ) -> "EventStream":
+        """Open a stream on a connection of its own; raises what the server says is wrong."""
+        connection = self._connect(STREAM_TIMEOUT_S)
+        headers = {**self._headers, **({"Last-Event-ID": last_id} if last_id else {})}
+        try:
+            connection.request("GET", _target(self.address, path, parameters), headers=headers)
+            response = connection.getresponse()
+            if response.status != 200:
+                raise _error_of_answer(response.status, response.read())
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            raise self._unreachable(error) from error
+        except HeadwaterError:
+            connection.close()
+            raise
+        return EventStream(connection, response)
+
+    def _ask(self, method: str, target: str, body: bytes | None, wait_s: float) -> Any:
+        with self._lock:
+            is_reused = self._kept is not None
+            try:
+                status, content = self._exchange(method, target, body, wait_s)
+            except (OSError, http.client.HTTPException) as error:
+                self._drop()
+                if not is_reused or isinstance(error, TimeoutError):
+                    raise self._unreachable(error) from error
+                # The server may have closed a connection that was idle: that is no answer yet.
+                try:
+                    status, content = self._exchange(method, target, body, wait_s)
+                except (OSError, http.client.HTTPException) as again:
+                    self._drop()
+                    raise self._unreachable(again) from again
+        if status != 200:
+            raise _error_of_answer(status, content)
+        return json.loads(content)
+
+    def _exchange(
+        self, method: str, target: str, body: bytes | None, wait_s: float
+    ) -> tuple[int, bytes]:
+        if self._kept is None:
+            self._kept = self._connect(self.timeout_s)
+        if self._kept.sock is not None:
+            self._kept.sock.settimeout(self.timeout_s + wait_s)
+        headers = {**self._headers, **({"Content-Type": "application/json"} if body else {})}
+        self._kept.request(method, target, body, headers)
+        response = self._kept.getresponse()
+        return response.status, response.read()
+
+    def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
+        kind = (
+            http.client.HTTPSConnection if self.address.is_encrypted else http.client.HTTPConnection
+        )
+        connection = kind(self.address.host, self.address.port, timeout=timeout_s)
+        try:
+            connection.connect()
+        except OSError as error:
+            raise self._unreachable(error) from error
+        connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+
+    def _drop(self) -> None:
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
+    def _unreachable(self, error: Exception) -> Unavailable:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        hint = (
+            "start one in this folder with: headwater view serve"
+            if self.address.origin == "default"
+            else f"the address comes from {self.address.origin}: is it right, and is it running?"
+        )
+        return Unavailable(
+            f"cannot reach a server of views at {self.address}: {reason.lower()}", hint
+        )
+
+
+class EventStream:
+    """Events as they come; raises OSError when the connection breaks, ends when the server ends it."""
+
+    def __init__(
+        self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse
+    ) -> None:
+        self._connection = connection
+        self._response = response
+
+    def __iter__(self) -> Iterator[Event]:
+        kind, data, event_id = "message", "", None
+        while line := self._response.readline():
+            name, _, value = line.decode().rstrip("\r\n").partition(": ")
+            match name:
+                case "":
+                    if data:
+                        yield Event(kind, json.loads(data), event_id)
+                    kind, data, event_id = "message", "", None
+                case "event":
+                    kind = value
+                case "data":
+                    data += value
+                case "id":
+                    event_id = value
+
+    def interrupt(self) -> None:
+        """Let the iteration end, from another thread."""
+        if self._connection.sock is not None:
+            with suppress(OSError):
+                self._connection.sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._response.close()
+        self._connection.close()
+
+
+def _target(address: ViewAddress, path: tuple[str, ...], parameters: Parameters | None) -> str:
+    given = {name: value for name, value in (parameters or {}).items() if value is not None}
+    query = f"?{urlencode(given, doseq=True)}" if given else ""
+    return f"{address.path}/v1/{'/'.join(quote(part, safe='') for part in path)}{query}"
+
+
+def _error_of_answer(status: int, content: bytes) -> HeadwaterError:
+    try:
+        return error_of(json.loads(content)["error"])
+    except (ValueError, KeyError, TypeError):
+        return HeadwaterError(f"the server of views answered with status {status}")
+
+
+def error_of(content: Mapping[str, Any]) -> HeadwaterError:
+    """The error that the server has described."""
+    kind = getattr(headwater.errors, content["kind"], HeadwaterError)
+    error = kind(content["what"], content["hint"])
+    return error if isinstance(error, HeadwaterError) else HeadwaterError(content["what"])

@@ -1,0 +1,160 @@
+"""A subscription as an iterator of changes: it reconnects by itself and goes on where it was."""
+
+import http.client
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count
+from types import TracebackType
+from typing import Any, Final, Literal, Self
+
+from headwater.client.view_http import Event, EventStream, Parameters, ViewHttp, error_of
+from headwater.errors import Unavailable
+from headwater.views import View
+
+Kind = Literal["snapshot", "upsert", "delete", "resync", "progress"]
+_RETRY_S: Final = (0.05, 0.2, 0.5, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One event of a subscription.
+
+    `snapshot` is a row that was there at the beginning, `upsert` a row that is new or has changed,
+    `delete` one that is gone. `resync` means: forget all rows, a snapshot follows. `progress` says
+    that nothing else has happened up to `as_of`.
+    """
+
+    kind: Kind
+    key: Mapping[str, Any] | None = None
+    row: Mapping[str, Any] | None = None
+    as_of: Mapping[int, int] | None = None
+    """Partition -> next offset; None inside a snapshot."""
+    id: str | None = None
+    """Where to go on after this event: give it as `last_id`."""
+    reason: str = ""
+    """Of a resync."""
+
+
+class Subscription:
+    """Iterate it; close it, or leave its with-block, to end it. Use it from one thread.
+
+    When the connection breaks it connects again and goes on with the next change. It raises
+    `Unavailable` when that has not worked for the connection's timeout.
+    """
+
+    def __init__(
+        self,
+        server: ViewHttp,
+        parameters: Parameters,
+        describe: Callable[[], View],
+        *,
+        last_id: str | None,
+        progress: bool,
+    ) -> None:
+        self._server = server
+        self._parameters = parameters
+        self._describe = describe
+        self._view = describe()
+        self._wants_progress = progress
+        self._stream: EventStream | None = None
+        self._is_closed = False
+        self._is_in_snapshot = False
+        self._is_reading = False
+        self.last_id = last_id
+        """The id of the last event that was handed out: where to go on."""
+
+    def __iter__(self) -> Iterator[Change]:
+        while not self._is_closed:
+            self._connect()
+            if self._is_in_snapshot:
+                yield Change("resync", reason="the connection broke during the snapshot")
+            yield from self._changes()
+
+    def close(self) -> None:
+        """May be called from another thread: the iteration then ends."""
+        self._is_closed = True
+        if self._stream is not None:
+            self._stream.interrupt()
+            if not self._is_reading:
+                self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _connect(self) -> None:
+        deadline_s = time.monotonic() + self._server.timeout_s
+        for attempt in count():
+            try:
+                self._stream = self._server.stream(
+                    "views",
+                    self._view.name,
+                    "subscribe",
+                    parameters=self._parameters,
+                    last_id=self.last_id,
+                )
+            except Unavailable:
+                if self._is_closed or time.monotonic() > deadline_s:
+                    raise
+                time.sleep(_RETRY_S[min(attempt, len(_RETRY_S) - 1)])
+            else:
+                return
+
+    def _changes(self) -> Iterator[Change]:
+        """Until the connection ends, in whatever way."""
+        assert self._stream is not None
+        events = iter(self._stream)
+        while (event := self._next(events)) is not None:
+            change = self._change(event)
+            self._is_in_snapshot = change.kind == "snapshot"
+            self.last_id = change.id
+            if change.kind != "progress" or self._wants_progress:
+                yield change
+        self._stream.close()
+
+    def _next(self, events: Iterator[Event]) -> Event | None:
+        self._is_reading = True
+        try:
+            return next(events, None)
+        except (OSError, http.client.HTTPException, ValueError):
+            return None  # broken off: connect again
+        finally:
+            self._is_reading = False
+
+    def _change(self, event: Event) -> Change:
+        data, as_of = event.data, _positions(event.id)
+        match event.kind:
+            case "snapshot":
+                return Change("snapshot", self._typed(data["key"]), self._typed(data["row"]))
+            case "change":
+                key, row = self._typed(data["key"]), self._typed(data["row"])
+                return Change(data["kind"], key, row, as_of, event.id)
+            case "progress":
+                return Change("progress", as_of=as_of, id=event.id)
+            case "resync":
+                self._view = self._describe()
+                return Change("resync", reason=data["reason"])
+        raise error_of(data)
+
+    def _typed(self, row: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        return None if row is None else typed_row(self._view, row)
+
+
+def typed_row(view: View, row: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON values as Python objects, by the types of their columns."""
+    return {name: view.by_name[name].type.python(value) for name, value in row.items()}
+
+
+def _positions(event_id: str | None) -> dict[int, int] | None:
+    if event_id is None:
+        return None
+    pairs = (each.split(":") for each in event_id.partition("@")[0].split(","))
+    return {int(partition): int(offset) for partition, offset in pairs}

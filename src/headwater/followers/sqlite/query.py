@@ -1,0 +1,190 @@
+"""Read-only SQL over views, within limits.
+
+Every query has a connection of its own, to nothing but the views that it names. It may only select; it
+stops when its time is over; values and sorts are bounded, so that its memory is; what it sorts beyond that
+lies in temporary files.
+"""
+
+import math
+import sqlite3
+import time
+from base64 import b64encode
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from headwater.errors import InvalidRequest, TimedOut
+from headwater.followers.changes import Positions
+from headwater.followers.sqlite.columns import add_decimal_collation, quoted
+from headwater.followers.sqlite.reader import SqliteReader
+from headwater.followers.sqlite.sql_text import name_views
+
+MOST_VIEWS: Final = 10
+LONGEST_VALUE: Final = 1 << 20
+_CACHE_KIB: Final = 8192
+_STEPS_BETWEEN_LOOKS: Final = 1_000
+_LIMITS: Final = {
+    sqlite3.SQLITE_LIMIT_LENGTH: LONGEST_VALUE,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
+    sqlite3.SQLITE_LIMIT_ATTACHED: MOST_VIEWS,
+}
+_ALLOWED: Final = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
+_HIDDEN: Final = {"meta", "positions", "rejected", "gone"}
+_HINT: Final = "write one SELECT; see: headwater view list"
+_FORBIDDEN_FUNCTIONS: Final = {"load_extension", "fts3_tokenizer"}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    rows: int
+    answer_bytes: int
+    time_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The answer to a query: values of JSON, and what each view was like when it was read."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    as_of: Mapping[str, Positions]
+    is_truncated: bool
+
+
+def views_in(text: str, known: Collection[str]) -> list[str]:
+    """The views that a query names, in full or by the last part of the name."""
+    _, names = name_views(text, known)
+    found = [each for each in known if each in names or _short(each) in names]
+    if len(found) > MOST_VIEWS:
+        raise InvalidRequest(f"a query can read {MOST_VIEWS} views, and this names {len(found)}")
+    return found
+
+
+def run_query(
+    text: str, parameters: Sequence[Any], views: Mapping[str, SqliteReader], limits: Limits
+) -> Table:
+    """Run one SELECT over the views that it names; raises `InvalidRequest`, or `TimedOut`."""
+    text, _ = name_views(text, views)
+    with ExitStack() as stack:
+        query = stack.enter_context(_Query(limits))
+        for name, reader in views.items():
+            stack.enter_context(reader.held())
+            query.attach(name, reader, _aliases(name, views))
+        return query.run(text, parameters)
+
+
+def _aliases(name: str, views: Collection[str]) -> list[str]:
+    """The short name too, unless two views share it."""
+    shared = [each for each in views if _short(each) == _short(name)]
+    return [name] if _short(name) == name or len(shared) > 1 else [name, _short(name)]
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+class _Query:
+    """A connection for one query."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._deadline_s = time.monotonic() + limits.time_s
+        self._schemas: dict[str, str] = {}
+        self._db = sqlite3.connect(
+            ":memory:", isolation_level=None, check_same_thread=False, uri=True
+        )
+
+    def __enter__(self) -> Self:
+        add_decimal_collation(self._db)
+        for limit, value in _LIMITS.items():
+            self._db.setlimit(limit, value)
+        self._db.execute("PRAGMA temp_store = FILE")
+        self._db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        # Their first use declares a table, which a query itself may not do.
+        self._db.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._db.close()
+
+    def attach(self, name: str, reader: SqliteReader, aliases: list[str]) -> None:
+        schema = f"view_{len(self._schemas)}"
+        self._schemas[name] = schema
+        self._db.execute(f"ATTACH ? AS {schema}", (f"{reader.file.resolve().as_uri()}?mode=ro",))
+        self._db.execute(f"PRAGMA {schema}.cache_size = -{_CACHE_KIB}")
+        for alias in aliases:
+            self._db.execute(
+                f"CREATE TEMP VIEW {quoted(alias)} AS SELECT {reader.schema.names} FROM {schema}.rows"
+            )
+
+    def run(self, text: str, parameters: Sequence[Any]) -> Table:
+        self._db.execute("BEGIN")
+        as_of = {
+            name: dict(
+                self._db.execute(
+                    f"SELECT partition, next_offset FROM {schema}.positions"
+                ).fetchall()
+            )
+            for name, schema in self._schemas.items()
+        }
+        self._db.set_authorizer(_authorize)
+        self._db.set_progress_handler(
+            lambda: time.monotonic() > self._deadline_s, _STEPS_BETWEEN_LOOKS
+        )
+        try:
+            cursor = self._db.execute(text, list(parameters))
+            if cursor.description is None:
+                raise InvalidRequest("this is not a query: it selects nothing", hint=_HINT)
+            columns = [each[0] for each in cursor.description]
+            rows, is_truncated = self._fetch(cursor)
+        except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError) as error:
+            raise self._error_of(error) from error
+        return Table(columns, rows, as_of, is_truncated)
+
+    def _fetch(self, cursor: sqlite3.Cursor) -> tuple[list[list[Any]], bool]:
+        rows: list[list[Any]] = []
+        size = 0
+        for line in cursor:
+            if len(rows) == self._limits.rows or size > self._limits.answer_bytes:
+                return rows, True
+            size += sum(len(each) if isinstance(each, str | bytes) else 8 for each in line)
+            rows.append([_json_value(each) for each in line])
+        return rows, False
+
+    def _error_of(self, error: Exception) -> Exception:
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT":
+            return TimedOut(
+                f"the query took longer than {self._limits.time_s:g} s",
+                hint="ask for less: fewer rows, a range of the key, a view that is aggregated",
+            )
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_AUTH":
+            return InvalidRequest("a query may only SELECT from views", hint=str(error))
+        if getattr(error, "sqlite_errorname", "") in ("SQLITE_NOMEM", "SQLITE_TOOBIG"):
+            return InvalidRequest(
+                f"a value of the query would be larger than {LONGEST_VALUE} bytes"
+            )
+        return InvalidRequest(f"this is not a query: {error}", hint=_HINT)
+
+
+def _authorize(
+    action: int, first: str | None, second: str | None, schema: str | None, _: Any
+) -> int:
+    if action == sqlite3.SQLITE_READ:
+        is_hidden = first in _HIDDEN or (first or "").lower().startswith("sqlite_")
+        return sqlite3.SQLITE_DENY if is_hidden and schema is not None else sqlite3.SQLITE_OK
+    if action == sqlite3.SQLITE_FUNCTION:
+        is_forbidden = (second or "").lower() in _FORBIDDEN_FUNCTIONS
+        return sqlite3.SQLITE_DENY if is_forbidden else sqlite3.SQLITE_OK
+    return sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return value

@@ -1,0 +1,1 @@
+"""HTTP: query views, subscribe to them, read your own writes."""

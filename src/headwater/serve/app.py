@@ -1,0 +1,28 @@
+"""The web application: routes, error answers and the guard, put together."""
+
+from fastapi import FastAPI
+
+from headwater.serve import failures, query, rows, subscribe, views
+from headwater.serve.guard import Guard
+from headwater.serve.serving import Serving
+
+_ABOUT = """Views that are kept equal to their topics: look them up, query them, subscribe to them.
+
+Every answer carries `as_of`, the offsets of the changelog that it is true of."""
+
+
+def make_app(serving: Serving) -> FastAPI:
+    app = FastAPI(
+        title="Headwater views",
+        version="1",
+        description=_ABOUT,
+        # Their pages would load scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+    )
+    failures.install(app)
+    for each in (views, rows, query, subscribe):
+        app.include_router(each.router(serving), prefix="/v1")
+    settings = serving.settings
+    app.add_middleware(Guard, token=settings.token, max_request_bytes=settings.max_request_bytes)
+    return app

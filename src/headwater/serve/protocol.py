@@ -1,0 +1,48 @@
+"""HTTP connections with bounds: the head of a request has a largest size and a longest time."""
+
+import asyncio
+from typing import Final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MAX_HEAD_BYTES: Final = 128 << 10
+HEAD_WITHIN_S: Final = 30.0
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """Uvicorn's protocol takes heads of any size, and waits for them for ever."""
+
+    _head_bytes = 0
+    _is_in_head = True
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(HEAD_WITHIN_S, transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._met_deadline()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > MAX_HEAD_BYTES:
+                self.send_400_response("The head of the request is too large.")
+                return
+        super().data_received(data)
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head = False
+        self._met_deadline()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The next request on this connection; between them the keep-alive timeout counts."""
+        self._is_in_head, self._head_bytes = True, 0
+        super().on_message_complete()
+
+    def _met_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None

@@ -1,0 +1,82 @@
+"""Routes: read-only SQL over views."""
+
+import asyncio
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+
+from headwater.errors import InvalidRequest, NotSupported, Unavailable
+from headwater.followers.follower import Follower
+from headwater.followers.sqlite.query import Limits, Table, run_query, views_in
+from headwater.followers.sqlite.reader import SqliteReader
+from headwater.serve.answers import QueryAnswer, QueryRequest
+from headwater.serve.as_of import as_of_answer
+from headwater.serve.failures import DOCUMENTED
+from headwater.serve.rows import JsonAnswer, wait
+from headwater.serve.serving import Serving, served_of
+from headwater.serve.waiting import parse_receipt
+
+
+def router(serving: Serving) -> APIRouter:
+    routes = APIRouter(tags=["query"], responses=DOCUMENTED)
+
+    @routes.post("/query", response_model=QueryAnswer)
+    async def query(question: QueryRequest) -> Response:
+        """One SELECT over views, by their names: `FROM shop.revenue` or `FROM revenue`.
+
+        Limited in time, in rows and in bytes. Booleans are 0 and 1, nested values are JSON text.
+        """
+        names = views_in(question.sql, [each.view.name for each in serving.followers.all()])
+        chosen = [serving.followers.get(name) for name in names]
+        await _wait(serving, chosen, question)
+        table = await _run(serving, chosen, question)
+        return JsonAnswer(
+            {
+                "columns": table.columns,
+                "rows": table.rows,
+                "as_of": {name: as_of_answer(at) for name, at in table.as_of.items()},
+                "is_truncated": table.is_truncated,
+            }
+        )
+
+    return routes
+
+
+async def _wait(serving: Serving, chosen: list[Follower], question: QueryRequest) -> None:
+    if question.wait_for is None:
+        return
+    topic = parse_receipt(question.wait_for).topic
+    concerned = [each for each in chosen if each.view.topic == topic or each.view.group]
+    if not concerned:
+        raise InvalidRequest(f"no view of the query can tell when it has records of {topic!r}")
+    for follower in concerned:
+        await wait(serving, follower, question.wait_for, question.timeout_s)
+
+
+async def _run(serving: Serving, chosen: list[Follower], question: QueryRequest) -> Table:
+    settings = serving.settings
+    limits = Limits(
+        rows=min(question.limit or settings.max_rows, settings.max_rows),
+        answer_bytes=settings.max_answer_bytes,
+        time_s=settings.max_query_ms / 1000,
+    )
+    try:
+        await asyncio.wait_for(serving.queries.acquire(), limits.time_s)
+    except TimeoutError as error:
+        raise Unavailable(
+            f"{settings.max_queries} other queries are running", hint="ask again"
+        ) from error
+    try:
+        return await serving.in_thread(
+            run_query, question.sql, question.parameters, _readers(chosen), limits
+        )
+    finally:
+        serving.queries.release()
+
+
+def _readers(chosen: list[Follower]) -> dict[str, SqliteReader]:
+    readers = {each.view.name: served_of(each).reader for each in chosen}
+    for name, reader in readers.items():
+        if not isinstance(reader, SqliteReader):
+            raise NotSupported(f"view {name!r} is kept in a store without SQL")
+    return readers  # type: ignore[return-value]

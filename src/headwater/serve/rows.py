@@ -1,0 +1,129 @@
+"""Routes: rows of one view, by key or by filter, page by page."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+
+from headwater.client.record_json import as_json
+from headwater.errors import InvalidRequest, NotFound
+from headwater.followers.follower import Follower
+from headwater.followers.store import Answer, Page, Reader, Store
+from headwater.serve.answers import RowAnswer, RowsAnswer
+from headwater.serve.as_of import as_of_answer
+from headwater.serve.cursor import decode_cursor, encode_cursor
+from headwater.serve.events import to_bytes
+from headwater.serve.failures import DOCUMENTED
+from headwater.serve.serving import Serving
+from headwater.serve.waiting import parse_receipt
+from headwater.views import View
+from headwater.views.keys import canonical_key
+from headwater.views.where import MAX_LENGTH, parse_where
+
+WaitFor = Annotated[
+    str | None,
+    Query(
+        description="A receipt of a producer, as JSON or as topic/partition/offset: answer only once "
+        "the view has this record.",
+        max_length=1000,
+        examples=["orders/0/41"],
+    ),
+]
+TimeoutS = Annotated[float, Query(description="How long to wait for it.", ge=0, le=3600)]
+Where = Annotated[
+    str | None,
+    Query(
+        description="Which rows, for example: customer == 7 and total > 100",
+        max_length=MAX_LENGTH,
+    ),
+]
+
+
+class JsonAnswer(Response):
+    """Rows are canonical JSON values already: they need no model to check them again."""
+
+    media_type = "application/json"
+
+    def __init__(self, content: object) -> None:
+        super().__init__(to_bytes(as_json(content)))
+
+
+def router(serving: Serving) -> APIRouter:
+    routes = APIRouter(tags=["rows"], responses=DOCUMENTED)
+
+    @routes.get("/views/{view}/row", response_model=RowAnswer)
+    async def get_row(
+        view: str,
+        key: Annotated[
+            list[str],
+            Query(description="The values of the key, in its order.", min_length=1, max_length=100),
+        ],
+        wait_for: WaitFor = None,
+        timeout_s: TimeoutS = 5.0,
+    ) -> Response:
+        """One row by its key."""
+        follower = serving.followers.get(view)
+        await wait(serving, follower, wait_for, timeout_s)
+
+        def look_up(store: Store, reader: Reader) -> Answer:
+            return reader.get(_key(store.view, key))
+
+        found = await serving.read(follower, look_up)
+        if not found.rows:
+            raise NotFound(f"view {view!r} has no row with the key {', '.join(key)}")
+        return JsonAnswer({"row": found.rows[0], "as_of": as_of_answer(found.as_of)})
+
+    @routes.get("/views/{view}/rows", response_model=RowsAnswer)
+    async def list_rows(
+        view: str,
+        *,
+        where: Where = None,
+        limit: Annotated[int, Query(ge=1, le=1_000_000)] = 100,
+        after: Annotated[
+            str | None, Query(description="`next` of the page before.", max_length=100_000)
+        ] = None,
+        wait_for: WaitFor = None,
+        timeout_s: TimeoutS = 5.0,
+    ) -> Response:
+        """The rows that match, in the order of the key."""
+        follower = serving.followers.get(view)
+        await wait(serving, follower, wait_for, timeout_s)
+        size = min(limit, serving.settings.max_rows)
+
+        def scan(store: Store, reader: Reader) -> tuple[View, Answer]:
+            chosen = None if where is None else parse_where(store.view, where)
+            start = None if after is None else decode_cursor(store.view, after)
+            return store.view, reader.scan(chosen, Page(size + 1, start))
+
+        defined, found = await serving.read(follower, scan)
+        rows = found.rows[:size]
+        has_more = len(found.rows) > size
+        return JsonAnswer(
+            {
+                "rows": rows,
+                "as_of": as_of_answer(found.as_of),
+                "next": encode_cursor(defined, rows[-1]) if has_more else None,
+            }
+        )
+
+    return routes
+
+
+async def wait(
+    serving: Serving, follower: Follower, wait_for: str | None, timeout_s: float
+) -> None:
+    """Wait for a record, if that was asked for, but never longer than the server allows."""
+    if wait_for is not None:
+        longest_s = serving.settings.max_wait_ms / 1000
+        receipt = parse_receipt(wait_for)
+        await serving.waiting.wait(follower, serving.bell, receipt, min(timeout_s, longest_s))
+
+
+def _key(view: View, values: list[str]) -> dict[str, object]:
+    if len(values) != len(view.key):
+        raise InvalidRequest(
+            f"the key of view {view.name!r} has {len(view.key)} columns, and {len(values)} values "
+            "were given",
+            hint=f"give key= once for each of {', '.join(view.key)}",
+        )
+    return canonical_key(view, dict(zip(view.key, values, strict=True)))

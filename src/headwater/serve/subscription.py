@@ -1,0 +1,185 @@
+"""One subscription: snapshot, then every change exactly once, and progress while nothing happens.
+
+Its whole memory is a position: what it sends comes from the shared tail, from the topic where the tail
+does not reach back far enough, or from the file of a snapshot. So a slow reader costs nobody anything;
+when it has fallen off the tail it is told so, and begins again.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from typing import Final, Protocol
+
+from headwater.client.record_json import as_json
+from headwater.errors import HeadwaterError, NotFound, OffsetOutOfRange
+from headwater.followers.changelog import KafkaChangelog
+from headwater.followers.changes import Positions
+from headwater.followers.tail import Chunk, Mark, Tail
+from headwater.serve.event_ids import EventId
+from headwater.serve.events import PIECE_BYTES, event
+from headwater.serve.failures import content_of
+from headwater.serve.serving import Serving
+from headwater.serve.snapshots import Spool
+
+HEARTBEAT_S: Final = 10.0
+_CATCH_UP_RECORDS: Final = 500
+_CATCH_UP_WAIT_S: Final = 0.2
+
+
+class Feed(Protocol):
+    """What is subscribed to: a view, a topic, or what a filter picks of it."""
+
+    @property
+    def tail(self) -> Tail: ...
+    @property
+    def topic(self) -> str: ...
+    @property
+    def with_headers(self) -> bool: ...
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing will come any more."""
+
+    def encode(self, chunk: Chunk, since: Positions) -> list[bytes]:
+        """The events of a chunk, for a reader that has everything before `since`."""
+
+    async def snapshot(self) -> Spool | None:
+        """Where a reader without a position begins; None: with what comes next."""
+
+    def reason_to_resync(self, last: EventId, now_ms: int) -> str:
+        """Why a reader cannot go on after this event; empty if it can."""
+
+
+class Subscription:
+    def __init__(self, feed: Feed, serving: Serving, last: EventId | None) -> None:
+        self._feed = feed
+        self._serving = serving
+        self._last = last
+        self._at = feed.tail.now
+        """The source, and the positions up to which the reader has everything."""
+
+    async def stream(self) -> AsyncGenerator[bytes]:
+        """Pieces of events, until the reader leaves, the server stops or there is nothing more."""
+        try:
+            async for piece in self._begin():
+                yield piece
+            while not self._is_over:
+                async for piece in self._go_on():
+                    yield piece
+        except HeadwaterError as error:
+            yield event("failed", as_json(content_of(error)["error"]))
+
+    @property
+    def _is_over(self) -> bool:
+        return self._serving.is_stopping or self._feed.is_over
+
+    async def _begin(self) -> AsyncGenerator[bytes]:
+        if self._last is None:
+            async for piece in self._start_over():
+                yield piece
+            return
+        why = self._feed.reason_to_resync(self._last, self._serving.clock.now_ms())
+        if why:
+            async for piece in self._resync(why):
+                yield piece
+        else:
+            self._move_to({**self._at.positions, **self._last.positions})
+
+    async def _go_on(self) -> AsyncGenerator[bytes]:
+        """From the tail if it reaches back far enough, else from the topic until it does."""
+        if self._at.source.tag != self._feed.tail.now.source.tag:
+            async for piece in self._resync("it was built anew"):
+                yield piece
+        mark = self._feed.tail.find(self._at.positions)
+        try:
+            async for piece in self._catch_up() if mark is None else self._live(mark):
+                yield piece
+        except (OffsetOutOfRange, NotFound):
+            async for piece in self._resync("the changes that come next are gone from the topic"):
+                yield piece
+
+    async def _live(self, mark: Mark) -> AsyncGenerator[bytes]:
+        """What the tail has, and what comes; returns when the tail begins anew."""
+        loop, tail = asyncio.get_running_loop(), self._feed.tail
+        sent_s = loop.time()
+        while not self._is_over and mark.epoch == tail.now.epoch:
+            try:
+                mark, pieces = self._take(mark)
+            except OffsetOutOfRange:
+                async for piece in self._resync("it was read slower than changes arrived"):
+                    yield piece
+                return
+            if pieces:
+                yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
+                sent_s = loop.time()
+            elif mark.number < tail.now.number:
+                await asyncio.sleep(0)  # much went by that the filter does not let through
+            elif loop.time() - sent_s < HEARTBEAT_S:
+                await self._serving.bell.wait(HEARTBEAT_S - (loop.time() - sent_s))
+            else:
+                self._move_to({**self._at.positions, **mark.positions})
+                yield self._progress()
+                sent_s = loop.time()
+
+    def _take(self, mark: Mark) -> tuple[Mark, list[bytes]]:
+        """The next events, up to the size of a piece."""
+        pieces: list[bytes] = []
+        size = 0
+        while size < PIECE_BYTES and (chunk := self._feed.tail.at(mark)) is not None:
+            found = self._feed.encode(chunk, self._at.positions)
+            pieces += found
+            size += sum(map(len, found)) + 1
+            mark = mark.next(chunk)
+            self._pass(chunk)
+        return mark, pieces
+
+    async def _catch_up(self) -> AsyncGenerator[bytes]:
+        """Read the topic from where the reader is, until the tail reaches back to it."""
+        connection, tail = self._serving.client.connection, self._feed.tail
+        changelog = KafkaChangelog(
+            connection,
+            self._feed.topic,
+            self._at.positions,
+            most_records=_CATCH_UP_RECORDS,
+            with_headers=self._feed.with_headers,
+        )
+        try:
+            while not self._is_over and tail.find(self._at.positions) is None:
+                poll = await self._serving.in_thread(changelog.poll, _CATCH_UP_WAIT_S)
+                chunk = Chunk(poll, self._at.source, self._serving.clock.now_ms())
+                for piece in self._feed.encode(chunk, self._at.positions):
+                    yield piece
+                self._pass(chunk)
+        finally:
+            self._serving.aside(changelog.close)
+
+    async def _resync(self, why: str) -> AsyncGenerator[bytes]:
+        """Tell the reader to forget everything, and begin again."""
+        yield event("resync", as_json({"reason": why}))
+        async for piece in self._start_over():
+            yield piece
+
+    async def _start_over(self) -> AsyncGenerator[bytes]:
+        now = self._feed.tail.now
+        spool = await self._feed.snapshot()
+        if spool is None:
+            self._at = now
+        else:
+            for piece in spool.pieces():
+                yield piece
+            self._at = replace(now, positions=spool.as_of, source=spool.source)
+        yield self._progress()
+
+    def _pass(self, chunk: Chunk) -> None:
+        """Positions only ever grow: a reader may be ahead of what it is given."""
+        before = self._at.positions
+        self._move_to({p: max(at, before.get(p, 0)) for p, at in chunk.poll.next.items()})
+
+    def _move_to(self, positions: Positions) -> None:
+        self._at = replace(self._at, positions={**self._at.positions, **positions})
+
+    def _progress(self) -> bytes:
+        at = self._at
+        event_id = EventId(at.positions, self._serving.clock.now_ms(), at.source.tag)
+        as_of = {str(partition): offset for partition, offset in at.positions.items()}
+        return event("progress", as_json({"as_of": as_of}), str(event_id))

@@ -1,0 +1,176 @@
+"""What subscribers of a plain topic see: its records, from now on or from where they were."""
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from headwater.client.client import Client
+from headwater.client.record import Record, decode_text
+from headwater.client.record_json import as_json, readable
+from headwater.clock import Clock
+from headwater.errors import HeadwaterError
+from headwater.followers.changelog import KafkaChangelog
+from headwater.followers.changes import Positions
+from headwater.followers.origin import look_up
+from headwater.followers.tail import Chunk, Source, Tail
+from headwater.serve.event_ids import EventId
+from headwater.serve.events import event, in_pieces
+from headwater.serve.snapshots import Spool
+
+RecordTest = Callable[[Record], bool]
+
+_WAIT_S: Final = 0.2
+_LOOK_AT_TOPIC_S: Final = 5.0
+
+
+class TopicTail:
+    """One reader of a topic for all its subscribers, on a thread, while there are any."""
+
+    def __init__(self, topic: str, client: Client, clock: Clock, kept_bytes: int) -> None:
+        self.topic = topic
+        self.tail = Tail(kept_bytes)
+        self.readers = 0
+        self.failure: HeadwaterError | None = None
+        self._client = client
+        self._clock = clock
+        self._is_stopping = threading.Event()
+        found = look_up(client, topic)
+        self._start: Positions = found.end
+        self.tail.reset(found.end, Source(found.id))
+        self._thread = threading.Thread(target=self._run, name=f"headwater-{topic}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._is_stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._follow()
+        except HeadwaterError as error:
+            self.failure = error
+            self.tail.wake()
+
+    def _follow(self) -> None:
+        changelog = KafkaChangelog(
+            self._client.connection, self.topic, self._start, with_headers=True
+        )
+        looked_s = self._clock.monotonic_s()
+        try:
+            while not self._is_stopping.is_set():
+                poll = changelog.poll(_WAIT_S)
+                if poll.next != poll.start:
+                    self.tail.publish(poll, self._clock.now_ms())
+                if self._clock.monotonic_s() - looked_s > _LOOK_AT_TOPIC_S:
+                    looked_s = self._clock.monotonic_s()
+                    self._begin_again_if_replaced()
+        finally:
+            changelog.close()
+
+    def _begin_again_if_replaced(self) -> None:
+        if self._client.admin.topics.id(self.topic) != self.tail.now.source.tag:
+            raise HeadwaterError(f"topic {self.topic!r} was deleted and made anew")
+
+
+class TopicFeed:
+    """The records of a topic, or those that a filter picks."""
+
+    with_headers = True
+
+    def __init__(self, shared: TopicTail, where_text: str, matches: RecordTest | None) -> None:
+        self._shared = shared
+        self._where_text = where_text
+        self._matches = matches
+
+    @property
+    def tail(self) -> Tail:
+        return self._shared.tail
+
+    @property
+    def topic(self) -> str:
+        return self._shared.topic
+
+    @property
+    def is_over(self) -> bool:
+        if self._shared.failure is not None:
+            raise self._shared.failure
+        return False
+
+    async def snapshot(self) -> Spool | None:
+        return None
+
+    def reason_to_resync(self, last: EventId, now_ms: int) -> str:
+        del now_ms
+        now = self.tail.now
+        if last.tag is not None and last.tag != now.source.tag:
+            return "the topic was made anew"
+        if not set(last.positions) <= set(now.positions):
+            return "the topic does not have these partitions"
+        return ""
+
+    def encode(self, chunk: Chunk, since: Positions) -> list[bytes]:
+        if dict(since) != dict(chunk.poll.start):
+            return list(in_pieces(self._events(chunk, since)))
+        pieces: list[bytes] | None = chunk.shared.get(self._where_text)
+        if pieces is None:
+            pieces = chunk.shared[self._where_text] = list(in_pieces(self._events(chunk, since)))
+        return pieces
+
+    def _events(self, chunk: Chunk, since: Positions) -> Iterator[bytes]:
+        positions = dict(since)
+        for record in _records(self.topic, chunk):
+            if record.offset < positions.get(record.partition, 0):
+                continue
+            if self._matches is None or self._matches(record):
+                positions[record.partition] = record.offset + 1
+                event_id = EventId(positions, chunk.at_ms, chunk.source.tag)
+                yield event("record", as_json(readable(record)), str(event_id))
+
+
+def _records(topic: str, chunk: Chunk) -> Iterator[Record]:
+    poll = chunk.poll
+    for place, (key, value) in enumerate(zip(poll.keys, poll.values, strict=True)):
+        yield Record(
+            topic=topic,
+            partition=poll.partitions[place],
+            offset=poll.offsets[place],
+            timestamp_ms=poll.timestamps_ms[place],
+            key=None if key is None else decode_text(key),
+            value=None,
+            headers=() if poll.headers is None else poll.headers[place],
+            raw_value=value,
+        )
+
+
+class TopicTails:
+    """The topics that are watched just now."""
+
+    def __init__(self, client: Client, clock: Clock, kept_bytes: int) -> None:
+        self._client = client
+        self._clock = clock
+        self._kept_bytes = kept_bytes
+        self._lock = threading.Lock()
+        self._tails: dict[str, TopicTail] = {}
+
+    def take(self, topic: str, listener: Callable[[], None]) -> TopicTail:
+        """Blocks while the topic is looked up; raises `NotFound`. Give it back with `release`."""
+        with self._lock:
+            shared = self._tails.get(topic)
+            if shared is None or shared.failure is not None:
+                shared = TopicTail(topic, self._client, self._clock, self._kept_bytes)
+                shared.tail.listen(listener)
+                shared.start()
+                self._tails[topic] = shared
+            shared.readers += 1
+            return shared
+
+    def release(self, shared: TopicTail) -> None:
+        with self._lock:
+            shared.readers -= 1
+            if shared.readers:
+                return
+            if self._tails.get(shared.topic) is shared:
+                del self._tails[shared.topic]
+        shared.stop()

@@ -1,0 +1,63 @@
+"""The table of one partition at one offset, kept as an Arrow file: the next one is made from it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+KEY: Final = "_key"
+DELETED: Final = "_deleted"
+_KEPT: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshots:
+    """Files `<partition>-<end offset>.arrow`; any of them may be gone, then it is made again."""
+
+    folder: Path
+
+    def at(self, partition: int, end: int) -> pa.Table | None:
+        file = self._file(partition, end)
+        return _read(file) if file.exists() else None
+
+    def before(self, partition: int, end: int) -> tuple[int, pa.Table | None]:
+        """The newest one that ends before `end`: its end, and its rows."""
+        for offset, file in sorted(self._all(partition), reverse=True):
+            if offset < end:
+                return offset, _read(file)
+        return 0, None
+
+    def keep(self, partition: int, end: int, table: pa.Table) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file = self._file(partition, end)
+        temporary = file.with_suffix(f".{uuid4()}")
+        with pa.ipc.new_file(str(temporary), table.schema) as writer:
+            writer.write_table(table)
+        temporary.replace(file)
+        for _, old in sorted(self._all(partition), reverse=True)[_KEPT:]:
+            old.unlink(missing_ok=True)
+
+    def _file(self, partition: int, end: int) -> Path:
+        return self.folder / f"{partition}-{end}.arrow"
+
+    def _all(self, partition: int) -> Iterator[tuple[int, Path]]:
+        for each in self.folder.glob(f"{partition}-*.arrow"):
+            yield int(each.stem.partition("-")[2]), each
+
+
+def collapse(changes: pa.Table) -> pa.Table:
+    """Keep the last row of each key, in the order of the log; rows of deleted keys go."""
+    numbered = changes.select([KEY]).append_column("row", pa.array(np.arange(changes.num_rows)))
+    last = numbered.group_by(KEY).aggregate([("row", "max")])["row_max"].combine_chunks()
+    kept = changes.take(last.sort())
+    return kept.filter(pc.invert(kept[DELETED]))
+
+
+def _read(file: Path) -> pa.Table:
+    with pa.memory_map(str(file)) as source:
+        return pa.ipc.open_file(source).read_all()

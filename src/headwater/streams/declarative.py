@@ -1,0 +1,93 @@
+"""Files written for Spark's declarative pipelines (`pyspark.pipelines`), read as a `Pipeline` of ours.
+
+Their decorators hand what they find to a registry; ours turns it into datasets and flows. A materialized
+view is kept incrementally where Spark can; its key is `table_properties={"headwater.key": "a,b"}`, or the
+columns it is grouped by.
+"""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.pipelines.flow import AutoCdcFlow
+from pyspark.pipelines.flow import Flow as SparkFlow
+from pyspark.pipelines.graph_element_registry import (
+    GraphElementRegistry,
+    graph_element_registration_context,
+)
+from pyspark.pipelines.output import MaterializedView, Output, StreamingTable, TemporaryView
+from pyspark.pipelines.source_code_location import SourceCodeLocation
+
+from headwater.errors import NotSupported
+from headwater.streams import datasets
+from headwater.streams.datasets import Flow, View
+from headwater.streams.locations import Location
+from headwater.streams.pipeline import Pipeline
+
+KEY_PROPERTY: Final = "headwater.key"
+
+
+def collecting(pipeline: Pipeline) -> AbstractContextManager[None]:
+    """While this is entered, what `pyspark.pipelines` decorates becomes part of `pipeline`."""
+    return graph_element_registration_context(_Registry(pipeline))
+
+
+class _Registry(GraphElementRegistry):
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    def register_output(self, output: Output) -> None:
+        where = _location(output.source_code_location)
+        name = _last(output.name)
+        if isinstance(output, TemporaryView):
+            self._pipeline.add(View(name, where, output.comment or ""))
+            return
+        if not isinstance(output, MaterializedView | StreamingTable):
+            raise NotSupported(
+                f"{where}: a sink of the format {getattr(output, 'format', '?')!r} is not supported",
+                hint="write to a table: its topic is the place for other systems to read",
+            )
+        is_view = isinstance(output, MaterializedView)
+        kind = datasets.MaterializedView if is_view else datasets.Table
+        key = output.table_properties.get(KEY_PROPERTY, "").split(",")
+        self._pipeline.add(
+            kind(
+                name=name,
+                topic=self._pipeline.topic_of(name, 1),
+                location=where,
+                key=tuple(each.strip() for each in key if each.strip()),
+                comment=output.comment or "",
+                schema=_ddl(output.schema),
+            )
+        )
+
+    def register_flow(self, flow: SparkFlow) -> None:
+        where = _location(flow.source_code_location)
+        name, target = _last(flow.name), _last(flow.target)
+        self._pipeline.add_flow(Flow(name, target, flow.func, (), where, flow.spark_conf))
+
+    def register_auto_cdc_flow(self, flow: AutoCdcFlow) -> None:
+        raise NotSupported(
+            f"{_location(flow.source_code_location)}: create_auto_cdc_flow is not supported",
+            hint="read the changes as a table: pipeline.changelog(topic, key=...)",
+        )
+
+    def register_sql(self, sql_text: str, file_path: Path) -> None:
+        raise NotSupported(
+            f"{file_path}: pipelines in SQL files are not supported ({len(sql_text)} characters)",
+            hint="use spark.sql(...) in the body of a Python flow",
+        )
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _location(found: SourceCodeLocation) -> Location:
+    return Location(found.filename, found.line_number or 0)
+
+
+def _ddl(schema: Any) -> str | None:
+    if schema is None or isinstance(schema, str):
+        return schema
+    return ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in schema.fields)

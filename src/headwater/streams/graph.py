@@ -1,0 +1,170 @@
+"""The graph of a pipeline: every name is known, nothing depends on itself, each target has its flows.
+
+What can be known without Spark is checked here; schemas and operations are checked when it is planned.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from graphlib import CycleError, TopologicalSorter
+
+from headwater.errors import InvalidRequest, NotFound
+from headwater.streams.datasets import (
+    Changelog,
+    Dataset,
+    Flow,
+    MaterializedView,
+    Table,
+    Topic,
+    View,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    name: str
+    datasets: Mapping[str, Dataset]
+    flows: tuple[Flow, ...]
+    """In an order in which each comes after the flows it reads from."""
+
+    @classmethod
+    def of(cls, name: str, datasets: Iterable[Dataset], flows: Iterable[Flow]) -> "Graph":
+        by_name = _by_name(name, datasets)
+        declared = list(flows)
+        _refuse_same_flows(name, declared)
+        for each in declared:
+            _refuse_bad_target(each, by_name)
+            for needed in each.inputs:
+                _refuse_unknown(needed, each, by_name)
+        _refuse_without_flows(by_name, declared)
+        if not declared:
+            raise InvalidRequest(
+                f"pipeline {name!r} has nothing to run",
+                hint="decorate a function with @pipeline.table or @pipeline.materialized_view",
+            )
+        return cls(name, by_name, tuple(_in_order(declared)))
+
+    @property
+    def outputs(self) -> Iterator[Table | MaterializedView]:
+        for each in self.datasets.values():
+            if isinstance(each, Table | MaterializedView):
+                yield each
+
+    @property
+    def queries(self) -> Iterator[Flow]:
+        """The flows that run as a query of their own: all but those of views."""
+        for each in self.flows:
+            if not isinstance(self.datasets[each.target], View):
+                yield each
+
+    def flow_of_view(self, view: str) -> Flow:
+        return next(each for each in self.flows if each.target == view)
+
+    def flow(self, name: str) -> Flow:
+        for each in self.queries:
+            if each.name == name:
+                return each
+        names = [each.name for each in self.queries]
+        raise NotFound(
+            f"pipeline {self.name!r} has no query {name!r}",
+            hint=_meant(name, names) or f"it has: {', '.join(names)}",
+        )
+
+    def edges(self) -> Iterator[tuple[str, str]]:
+        """(from, to) of datasets."""
+        for each in self.flows:
+            for needed in each.inputs:
+                yield needed, each.target
+
+
+def _by_name(pipeline: str, datasets: Iterable[Dataset]) -> dict[str, Dataset]:
+    found: dict[str, Dataset] = {}
+    for each in datasets:
+        other = found.get(each.name)
+        if other is not None:
+            raise InvalidRequest(
+                f"pipeline {pipeline!r} has two datasets {each.name!r}: "
+                f"{other.location} and {each.location}",
+                hint="give one of them another name",
+            )
+        found[each.name] = each
+    return found
+
+
+def _refuse_same_flows(pipeline: str, flows: list[Flow]) -> None:
+    seen: dict[str, Flow] = {}
+    for each in flows:
+        other = seen.setdefault(each.name, each)
+        if other is not each:
+            raise InvalidRequest(
+                f"pipeline {pipeline!r} has two flows {each.name!r}: "
+                f"{other.location} and {each.location}",
+                hint="a flow's name names its checkpoint: give one of them another",
+            )
+
+
+def _refuse_bad_target(flow: Flow, datasets: Mapping[str, Dataset]) -> None:
+    target = datasets.get(flow.target)
+    if target is None:
+        names = [name for name, each in datasets.items() if isinstance(each, Table)]
+        raise InvalidRequest(
+            f"{flow.location}: flow {flow.name!r} fills {flow.target!r}, which does not exist",
+            hint=_meant(flow.target, names)
+            or f'declare it: pipeline.create_streaming_table("{flow.target}")',
+        )
+    if flow.name != flow.target and not isinstance(target, Table):
+        raise InvalidRequest(
+            f"{flow.location}: flow {flow.name!r} cannot fill {flow.target!r}, "
+            f"which is {_kind(target)}",
+            hint="only a table takes append flows",
+        )
+
+
+def _refuse_unknown(needed: str, flow: Flow, datasets: Mapping[str, Dataset]) -> None:
+    if needed not in datasets:
+        raise InvalidRequest(
+            f"{flow.location}: {flow.name!r} reads {needed!r}, which does not exist",
+            hint=_meant(needed, list(datasets)) or f"datasets: {', '.join(datasets)}",
+        )
+
+
+def _refuse_without_flows(datasets: Mapping[str, Dataset], flows: list[Flow]) -> None:
+    filled = {each.target for each in flows}
+    for name, each in datasets.items():
+        if isinstance(each, Table) and name not in filled:
+            raise InvalidRequest(
+                f"{each.location}: no flow fills table {name!r}",
+                hint=f'add one: @pipeline.append_flow(target="{name}")',
+            )
+
+
+def _in_order(flows: list[Flow]) -> Iterator[Flow]:
+    sorter: TopologicalSorter[str] = TopologicalSorter()
+    for each in flows:
+        sorter.add(each.target, *each.inputs)
+    try:
+        order = {name: place for place, name in enumerate(sorter.static_order())}
+    except CycleError as error:
+        circle = error.args[1]
+        first = next(each for each in flows if each.target in circle)
+        raise InvalidRequest(
+            f"{first.location}: {' -> '.join(reversed(circle))} goes in a circle",
+            hint="a dataset cannot be made from itself; read a topic that another pipeline writes",
+        ) from error
+    yield from sorted(flows, key=lambda each: order[each.target])
+
+
+def _kind(dataset: Dataset) -> str:
+    kinds = {
+        Topic: "a topic that is read",
+        Changelog: "a changelog that is read",
+        View: "a view",
+        MaterializedView: "a materialized view",
+        Table: "a table",
+    }
+    return kinds[type(dataset)]
+
+
+def _meant(name: str, names: list[str]) -> str:
+    close = get_close_matches(name, names, n=1)
+    return f"did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,336 @@
+"""`Pipeline`: datasets and the queries that fill them, in the words of Spark's declarative pipelines.
+
+A decorator declares and returns the function unchanged, so that a test calls it with two static
+DataFrames. Inputs are parameters named after datasets. Declaring needs no Spark.
+"""
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, Protocol, TypeVar, cast, overload
+
+from headwater.errors import InvalidRequest
+from headwater.streams.datasets import (
+    Action,
+    Body,
+    Changelog,
+    Columns,
+    Dataset,
+    Expectation,
+    Flow,
+    MaterializedView,
+    Table,
+    Topic,
+    View,
+)
+from headwater.streams.graph import Graph
+from headwater.streams.locations import Location, of_caller, of_function
+
+B = TypeVar("B", bound=Body)
+Expect = Mapping[str, str | tuple[str, Action]]
+OutputMode = Literal["append", "update"]
+
+SPARK = "spark"
+"""A parameter of this name is given the Spark session."""
+
+
+class Decorator(Protocol):
+    def __call__(self, body: B, /) -> B: ...
+
+
+class Pipeline:
+    """A named set of datasets; `headwater pipeline run` runs it, `hw.testing.run` tests it.
+
+    shop = hw.Pipeline("shop")
+    orders = shop.topic("shop.orders", schema="id LONG, total DOUBLE, at TIMESTAMP")
+
+    @shop.materialized_view(key="minute")
+    def revenue(orders: DataFrame) -> DataFrame:
+        return orders.groupBy(F.window("at", "1 minute").alias("minute")).agg(F.sum("total"))
+    """
+
+    def __init__(self, name: str) -> None:
+        _refuse_bad_name(name, "pipeline")
+        self.name = name
+        self._datasets: list[Dataset] = []
+        self._flows: list[Flow] = []
+
+    def __repr__(self) -> str:
+        return f"Pipeline({self.name!r})"
+
+    def add(self, dataset: Dataset) -> None:
+        """Declare a dataset that is already described; the decorators are the common way."""
+        self._datasets.append(dataset)
+
+    def add_flow(self, flow: Flow) -> None:
+        self._flows.append(flow)
+
+    def graph(self) -> Graph:
+        """The datasets and flows, checked; raises `InvalidRequest` with the file and line to mend."""
+        return Graph.of(self.name, self._datasets, self._flows)
+
+    def topic(
+        self,
+        topic: str,
+        *,
+        name: str | None = None,
+        schema: str | None = None,
+        event_time: str | None = None,
+        watermark: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> Topic:
+        """Read a topic; with `schema`, JSON values as typed columns, otherwise Kafka's raw columns.
+
+        A value that does not fit the schema goes to the dead-letter topic. `event_time` names the
+        column that says when something happened, `watermark` how long to wait for stragglers.
+        """
+        location = of_caller()
+        if watermark is not None and event_time is None:
+            raise InvalidRequest(
+                f"topic {topic!r} at {location} has a watermark but no event time",
+                hint='name the column that holds the time: event_time="at"',
+            )
+        dataset = Topic(
+            name=_dataset_name(name or topic, location),
+            topic=topic,
+            location=location,
+            schema=schema,
+            event_time=event_time,
+            watermark=watermark or ("0 seconds" if event_time else None),
+            options=dict(options or {}),
+        )
+        self.add(dataset)
+        return dataset
+
+    def changelog(
+        self,
+        topic: str,
+        *,
+        key: str | Iterable[str],
+        schema: str,
+        name: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> Changelog:
+        """Read a topic as a table: the last value of each record key; a null value deletes.
+
+        Joined with a stream, each batch sees the table as it was when the batch began.
+        """
+        location = of_caller()
+        dataset = Changelog(
+            name=_dataset_name(name or topic, location),
+            topic=topic,
+            location=location,
+            key=_columns(key),
+            schema=schema,
+            options=dict(options or {}),
+        )
+        self.add(dataset)
+        return dataset
+
+    @overload
+    def table(self, function: B, /) -> B: ...
+    @overload
+    def table(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        comment: str = "",
+        schema: str | None = None,
+        key: str | Iterable[str] = (),
+        partition_cols: Iterable[str] = (),
+        spark_conf: Mapping[str, str] | None = None,
+        expect: Expect | None = None,
+        version: int = 1,
+        atomic: bool = False,
+        topic: str | None = None,
+    ) -> Decorator: ...
+    def table(self, function: Body | None = None, /, **options: Any) -> Any:
+        """Append every result row to a topic, once; `key` columns become the record's key."""
+
+        def declare(body: B, /) -> B:
+            rest = dict(options)
+            key, spread = (_columns(rest.pop(each, ())) for each in ("key", "partition_cols"))
+            self._output(Table, body, key=key or spread, **rest)
+            return body
+
+        return declare if function is None else declare(function)
+
+    def materialized_view(  # noqa: PLR0913  the keywords of Spark's decorator and ours
+        self,
+        *,
+        key: str | Iterable[str],
+        name: str | None = None,
+        comment: str = "",
+        schema: str | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+        expect: Expect | None = None,
+        version: int = 1,
+        atomic: bool = False,
+        topic: str | None = None,
+        output_mode: OutputMode | None = None,
+    ) -> Decorator:
+        """Keep the present row of each key in a compacted topic; it is served and subscribable.
+
+        A window column counts as its start; its end is served beside it as `<name>_end`.
+        """
+
+        def declare(body: B, /) -> B:
+            self._output(
+                MaterializedView,
+                body,
+                key=_columns(key),
+                name=name,
+                comment=comment,
+                schema=schema,
+                spark_conf=spark_conf,
+                expect=expect,
+                version=version,
+                atomic=atomic,
+                topic=topic,
+                output_mode=output_mode,
+            )
+            return body
+
+        return declare
+
+    @overload
+    def view(self, function: B, /) -> B: ...
+    @overload
+    def view(self, /, *, name: str | None = None, comment: str = "") -> Decorator: ...
+    def view(
+        self, function: Body | None = None, /, *, name: str | None = None, comment: str = ""
+    ) -> Any:
+        """Name a query for others to build on; nothing is stored."""
+
+        def declare(body: B, /) -> B:
+            location = of_function(body)
+            dataset = View(_dataset_name(name or _name_of(body), location), location, comment)
+            self.add(dataset)
+            self._flow(dataset.name, dataset.name, body, None)
+            return body
+
+        return declare if function is None else declare(function)
+
+    temporary_view = view
+
+    def append_flow(
+        self, *, target: str, name: str | None = None, spark_conf: Mapping[str, str] | None = None
+    ) -> Decorator:
+        """Fill a table from one more query."""
+
+        def declare(body: B, /) -> B:
+            self._flow(name or _name_of(body), target, body, spark_conf)
+            return body
+
+        return declare
+
+    def create_streaming_table(
+        self,
+        name: str,
+        *,
+        comment: str = "",
+        schema: str | None = None,
+        key: str | Iterable[str] = (),
+        expect: Expect | None = None,
+    ) -> Table:
+        """Declare a table that only append flows fill."""
+        location = of_caller()
+        dataset = Table(
+            name=_dataset_name(name, location),
+            topic=self.topic_of(name, 1),
+            location=location,
+            key=_columns(key),
+            comment=comment,
+            schema=schema,
+            expectations=_expectations(expect, location),
+        )
+        self.add(dataset)
+        return dataset
+
+    def _output(  # noqa: PLR0913
+        self,
+        kind: type[Table | MaterializedView],
+        body: Body,
+        *,
+        key: Columns,
+        name: str | None = None,
+        comment: str = "",
+        schema: str | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+        expect: Expect | None = None,
+        version: int = 1,
+        atomic: bool = False,
+        topic: str | None = None,
+        output_mode: OutputMode | None = None,
+    ) -> None:
+        location = of_function(body)
+        dataset_name = _dataset_name(name or _name_of(body), location)
+        self.add(
+            kind(
+                name=dataset_name,
+                topic=topic or self.topic_of(dataset_name, version),
+                location=location,
+                key=key,
+                comment=comment or inspect.getdoc(body) or "",
+                schema=schema,
+                expectations=_expectations(expect, location),
+                version=version,
+                atomic=atomic,
+                output_mode=output_mode,
+            )
+        )
+        self._flow(dataset_name, dataset_name, body, spark_conf)
+
+    def _flow(
+        self, name: str, target: str, body: Body, spark_conf: Mapping[str, str] | None
+    ) -> None:
+        inputs = tuple(
+            parameter.name
+            for parameter in inspect.signature(body).parameters.values()
+            if parameter.default is inspect.Parameter.empty and parameter.name != SPARK
+        )
+        self.add_flow(Flow(name, target, body, inputs, of_function(body), dict(spark_conf or {})))
+
+    def topic_of(self, dataset: str, version: int) -> str:
+        """A new version is written beside the old one, under a name of its own."""
+        return f"{self.name}.{dataset}" + (f".v{version}" if version > 1 else "")
+
+
+def _columns(columns: str | Iterable[str]) -> Columns:
+    return (columns,) if isinstance(columns, str) else tuple(columns)
+
+
+def _expectations(expect: Expect | None, location: Location) -> tuple[Expectation, ...]:
+    found = []
+    for name, rule in (expect or {}).items():
+        condition, action = (rule, "warn") if isinstance(rule, str) else rule
+        if action not in ("warn", "drop", "quarantine", "fail"):
+            raise InvalidRequest(
+                f"the rule {name!r} at {location} has no action {action!r}",
+                hint="use warn, drop, quarantine or fail",
+            )
+        found.append(Expectation(name, condition, cast("Action", action)))
+    return tuple(found)
+
+
+def _dataset_name(name: str, location: Location) -> str:
+    """A dataset is named as a parameter would be: `shop.orders` is `orders`."""
+    last = name.rpartition(".")[2].replace("-", "_")
+    if not last.isidentifier() or last == SPARK:
+        raise InvalidRequest(
+            f"{name!r} at {location} cannot be the name of a parameter",
+            hint='give it one: name="orders"',
+        )
+    return last
+
+
+def _refuse_bad_name(name: str, what: str) -> None:
+    if not name or not all(each.isalnum() or each in "._-" for each in name) or len(name) > 100:
+        raise InvalidRequest(
+            f"{name!r} is not a name for a {what}",
+            hint="use letters, digits, '.', '_' and '-', at most 100 of them",
+        )
+
+
+def _name_of(body: Body) -> str:
+    return str(getattr(body, "__name__", "lambda"))

@@ -1,0 +1,1 @@
+"""Running pipelines: from a checked graph to queries of one Spark application."""

@@ -1,0 +1,96 @@
+"""The notice board: one compacted topic where runners say how queries do and users say what they want.
+
+Keys are `status/<pipeline>.<query>` and `wish/<pipeline>.<query>`. So the command line needs no address
+of a runner, only that of the log.
+"""
+
+import contextlib
+import threading
+from collections.abc import Iterable
+from typing import Final
+
+from headwater.client.client import Client
+from headwater.errors import Conflict, HeadwaterError
+from headwater.streams.run.status import STATUS_TOPIC, Status
+
+_STATUS: Final = "status/"
+_WISH: Final = "wish/"
+_LOOK_S: Final = 0.5
+
+
+class Board:
+    """Reads and writes; one per client."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def put_up(self) -> None:
+        """Create the topic where it is missing."""
+        with contextlib.suppress(Conflict):
+            self._client.admin.topics.create(
+                STATUS_TOPIC, partitions=1, configs={"cleanup.policy": "compact"}
+            )
+
+    def publish(self, status: Status) -> None:
+        self._client.send(STATUS_TOPIC, status.to_json(), key=_STATUS + status.name)
+
+    def wish(self, names: Iterable[str], *, paused: bool) -> None:
+        for name in names:
+            self._client.send(STATUS_TOPIC, {"paused": paused}, key=_WISH + name)
+
+    def statuses(self) -> list[Status]:
+        """The last status of every query, by name."""
+        found: dict[str, Status] = {}
+        if STATUS_TOPIC not in self._client.admin.topics.names():
+            return []
+        with self._client.consumer(STATUS_TOPIC, until="end") as records:
+            for record in records:
+                key = _text(record.key)
+                if key.startswith(_STATUS) and record.value is not None:
+                    found[key.removeprefix(_STATUS)] = Status.from_json(record.value)
+        return [found[name] for name in sorted(found)]
+
+
+class Wishes:
+    """What users want of the queries, followed on a thread of its own."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._paused: set[str] = set()
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name="wishes", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def is_paused(self, pipeline: str, query: str) -> bool:
+        return not self._paused.isdisjoint({f"{pipeline}.{query}", pipeline})
+
+    def _follow(self) -> None:
+        while not self._is_over.is_set():
+            # The log may be away for a while: the last known wishes hold until it is back.
+            with contextlib.suppress(HeadwaterError):
+                self._read()
+            self._is_over.wait(_LOOK_S)
+
+    def _read(self) -> None:
+        with self._client.consumer(STATUS_TOPIC, on_bad="skip") as records:
+            while not self._is_over.is_set():
+                for record in records.poll(max_wait_s=_LOOK_S):
+                    key = _text(record.key)
+                    if key.startswith(_WISH):
+                        self._note(key.removeprefix(_WISH), record.value)
+
+    def _note(self, name: str, value: object) -> None:
+        if isinstance(value, dict) and value.get("paused"):
+            self._paused.add(name)
+        else:
+            self._paused.discard(name)
+
+
+def _text(key: str | bytes | None) -> str:
+    return key.decode(errors="replace") if isinstance(key, bytes) else key or ""

@@ -1,0 +1,68 @@
+"""Checkpoints: ours, one folder for each query, named after pipeline, flow and version.
+
+`<root>/<pipeline>/<flow>.v<n>/` holds Spark's files under `spark/` and the signature of the query that
+made them. A query whose checkpoint cannot be taken on is refused, with the choices.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from headwater.errors import Conflict
+from headwater.streams.datasets import Flow
+from headwater.streams.run.signature import Signature
+
+OnChange = Literal["refuse", "keep"]
+SIGNATURE_FILE = "signature.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The place of one query's progress and state."""
+
+    folder: Path
+
+    @property
+    def spark(self) -> Path:
+        return self.folder / "spark"
+
+    @property
+    def exists(self) -> bool:
+        return (self.folder / SIGNATURE_FILE).exists()
+
+    def take_on(self, signature: Signature, flow: Flow, *, on_change: OnChange = "refuse") -> None:
+        """Go on from here with this version of the query, or raise `Conflict` with the choices."""
+        file = self.folder / SIGNATURE_FILE
+        if file.exists() and on_change == "refuse":
+            changes = signature.differences(Signature.from_json(file.read_text()))
+            if changes:
+                raise Conflict(
+                    f"{flow.location}: {flow.name!r} has changed so that its checkpoint does not fit: "
+                    + "; ".join(changes),
+                    hint=_CHOICES.format(name=flow.name),
+                )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        temporary = file.with_suffix(".tmp")
+        temporary.write_text(signature.to_json())
+        temporary.replace(file)
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """All checkpoints under one root."""
+
+    root: Path
+
+    def of(self, pipeline: str, flow: str, version: int) -> Checkpoint:
+        return Checkpoint(self.root / pipeline / f"{flow}.v{version}")
+
+
+_CHOICES = (
+    "(1) write a new version beside the old one: version=2; "
+    "(2) forget the old results and begin again: headwater pipeline reset {name}; "
+    "(3) go back to what it was, or run with --keep-checkpoint if you know that it fits"
+)

@@ -1,0 +1,29 @@
+"""Spark's errors in one sentence: the cause that a person can act on, without its stack."""
+
+import re
+from typing import Final
+
+_ERROR_CLASS: Final = re.compile(r"^\[[A-Z0-9_.]+\]\s*")
+_OURS: Final = re.compile(r"^(?:\w+\.)*headwater\.errors\.\w+: (?P<what>.+)$", re.MULTILINE)
+_PYTHON: Final = re.compile(
+    r"^(?:\w+\.)*(?P<kind>\w+(?:Error|Exception)): (?P<what>.+)$", re.MULTILINE
+)
+_LONGEST: Final = 500
+
+
+def in_one_sentence(error: BaseException) -> str:
+    """The innermost message: ours where one of ours is to blame, else the user's Python, else Spark's."""
+    text = str(error)
+    found = _OURS.findall(text)
+    if found:
+        return _short(found[-1])
+    python = _PYTHON.findall(text)
+    if python:
+        kind, what = python[-1]
+        return _short(f"{kind}: {what}")
+    lines = [each.strip() for each in text.splitlines() if each.strip()]
+    return _short(_ERROR_CLASS.sub("", lines[0]) if lines else type(error).__name__)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."

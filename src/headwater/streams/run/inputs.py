@@ -1,0 +1,141 @@
+"""Datasets as DataFrames: what the body of a flow is called with."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.errors import InvalidRequest
+from headwater.streams.datasets import (
+    Changelog,
+    Dataset,
+    Flow,
+    MaterializedView,
+    Table,
+    Topic,
+    View,
+)
+from headwater.streams.graph import Graph
+from headwater.streams.pipeline import SPARK
+from headwater.streams.run.checkpoints import Checkpoint
+from headwater.streams.run.records import flatten_windows
+from headwater.streams.run.surroundings import Surroundings
+
+FORMAT: Final = "headwater"
+CHANGELOG_FORMAT: Final = "headwater-changelog"
+NO_SUCH_TABLE: Final = "TABLE_OR_VIEW_NOT_FOUND"
+
+
+class Inputs:
+    """The frames of one query; made anew for each, since what is read is pinned by its checkpoint."""
+
+    def __init__(
+        self, graph: Graph, spark: SparkSession, where: Surroundings, checkpoint: Checkpoint
+    ) -> None:
+        self._graph = graph
+        self._spark = spark
+        self._where = where
+        self._checkpoint = checkpoint
+        self._frames: dict[str, DataFrame] = {}
+        self.topics: dict[str, str] = {}
+        """The topic of each dataset that is read, as far as was asked for."""
+
+    def result(self, flow: Flow) -> DataFrame:
+        """What the body makes of its inputs."""
+        for _ in self._graph.datasets:
+            try:
+                return self._call(flow)
+            except AnalysisException as error:
+                missing = self._missing_table(error)
+                if missing is None:
+                    raise _cannot_plan(flow, error) from error
+                # The body asked by name (spark.readStream.table): give it the name, call it again.
+                self.frame(missing).createOrReplaceTempView(missing)
+        return self._call(flow)
+
+    def frame(self, name: str) -> DataFrame:
+        if name not in self._frames:
+            self._frames[name] = self._open(self._graph.datasets[name])
+        return self._frames[name]
+
+    def _call(self, flow: Flow) -> DataFrame:
+        arguments: dict[str, object] = {name: self.frame(name) for name in flow.inputs}
+        if SPARK in inspect.signature(flow.body).parameters:
+            arguments[SPARK] = self._spark
+        found = flow.body(**arguments)
+        if not isinstance(found, DataFrame):
+            raise InvalidRequest(
+                f"{flow.location}: {flow.name!r} returns {type(found).__name__}, not a DataFrame",
+                hint="end the body with: return <DataFrame>",
+            )
+        return found
+
+    def _open(self, dataset: Dataset) -> DataFrame:
+        if isinstance(dataset, Topic):
+            return self._stream(dataset)
+        if isinstance(dataset, View):
+            return self.result(self._graph.flow_of_view(dataset.name))
+        if isinstance(dataset, Changelog):
+            return self._latest(dataset.name, dataset.topic, dataset.schema, dataset.options)
+        schema = dataset.schema or self._schema_of(dataset)
+        if isinstance(dataset, MaterializedView):
+            return self._latest(dataset.name, dataset.topic, schema, {})
+        return self._stream(Topic(dataset.name, dataset.topic, dataset.location, schema))
+
+    def _stream(self, topic: Topic) -> DataFrame:
+        self.topics[topic.name] = topic.topic
+        reader = (
+            self._spark.readStream.format(FORMAT)
+            .options(**self._where.options())
+            .option("subscribe", topic.topic)
+            .option("startingOffsets", "earliest")
+            .options(**topic.options)
+        )
+        if topic.schema is not None:
+            reader = reader.option("valueSchema", topic.schema).option("valueFormat", "json")
+        frame = reader.load()
+        if topic.event_time is None or topic.watermark is None:
+            return frame
+        if topic.event_time not in frame.columns:
+            raise InvalidRequest(
+                f"{topic.location}: topic {topic.topic!r} has no column {topic.event_time!r}",
+                hint=f"its columns are: {', '.join(frame.columns)}",
+            )
+        return frame.withWatermark(topic.event_time, topic.watermark)
+
+    def _latest(self, name: str, topic: str, schema: str, options: Mapping[str, str]) -> DataFrame:
+        """The last row of each key, the same again if a batch is repeated: see `changelog/`."""
+        self.topics[name] = topic
+        return (
+            self._spark.read.format(CHANGELOG_FORMAT)
+            .options(**self._where.options())
+            .option("subscribe", topic)
+            .option("valueSchema", schema)
+            .option("valueFormat", "json")
+            .option("checkpoint", str(self._checkpoint.spark))
+            .option("folder", str(self._checkpoint.folder / "tables" / name))
+            .options(**options)
+            .load()
+        )
+
+    def _schema_of(self, dataset: Table | MaterializedView) -> str:
+        flow = next(each for each in self._graph.flows if each.target == dataset.name)
+        frame = flatten_windows(self.result(flow))
+        return str(frame._jdf.schema().toDDL())  # noqa: SLF001  # type: ignore[operator]
+
+    def _missing_table(self, error: AnalysisException) -> str | None:
+        if error.getCondition() != NO_SUCH_TABLE:
+            return None
+        relation = (error.getMessageParameters() or {}).get("relationName", "")
+        name = relation.replace("`", "").rpartition(".")[2]
+        return name if name in self._graph.datasets and name not in self._views() else None
+
+    def _views(self) -> set[str]:
+        return {each.name for each in self._spark.catalog.listTables() if each.isTemporary}
+
+
+def _cannot_plan(flow: Flow, error: AnalysisException) -> InvalidRequest:
+    first_line = str(error.getMessage()).strip().partition("\n")[0]
+    return InvalidRequest(f"{flow.location}: {flow.name!r} cannot be planned: {first_line}")

@@ -1,0 +1,54 @@
+"""Before a query starts: its topics exist, and readers know the view that it will fill."""
+
+import contextlib
+
+from pyspark.sql.types import StructType
+
+from headwater.client.client import Client
+from headwater.errors import Conflict
+from headwater.streams.datasets import MaterializedView
+from headwater.streams.run.plan import Planned
+from headwater.views import DEFINITIONS_TOPIC, Column, View, encode_definition, parse_type
+
+_COMPACTED = {"cleanup.policy": "compact"}
+
+
+def prepare(client: Client, planned: Planned) -> None:
+    """Create what is missing, and publish the definition of a view."""
+    output = planned.output
+    is_view = isinstance(output, MaterializedView)
+    _create(client, output.topic, _COMPACTED if is_view else {})
+    if any(rule.action == "quarantine" for rule in output.expectations):
+        _create(client, output.quarantine, {})
+    if is_view:
+        _create(client, DEFINITIONS_TOPIC, _COMPACTED, partitions=1)
+        view = _definition(planned)
+        with client.producer(value_format="bytes") as producer:
+            producer.send(DEFINITIONS_TOPIC, encode_definition(view), key=view.name)
+
+
+def _create(
+    client: Client, topic: str, configs: dict[str, str], partitions: int | None = None
+) -> None:
+    with contextlib.suppress(Conflict):
+        client.admin.topics.create(topic, partitions=partitions, configs=configs)
+
+
+def _definition(planned: Planned) -> View:
+    output = planned.output
+    return View(
+        name=f"{planned.pipeline}.{output.name}",
+        topic=output.topic,
+        key=output.key,
+        columns=_columns(planned.schema),
+        comment=output.comment,
+        pipeline=planned.pipeline,
+        version=output.version,
+    )
+
+
+def _columns(schema: StructType) -> tuple[Column, ...]:
+    return tuple(
+        Column(each.name, parse_type(each.dataType.simpleString()), each.nullable)
+        for each in schema.fields
+    )

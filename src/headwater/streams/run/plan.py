@@ -1,0 +1,129 @@
+"""From a flow to a query that Spark will take: planned, checked, not yet started."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from headwater.errors import InvalidRequest
+from headwater.streams.datasets import Flow, MaterializedView, Table
+from headwater.streams.graph import Graph
+from headwater.streams.run.checkpoints import Checkpoint
+from headwater.streams.run.inputs import Inputs
+from headwater.streams.run.records import (
+    DELETED,
+    flatten_windows,
+    refuse_twins,
+    refuse_unfit,
+    to_records,
+)
+from headwater.streams.run.signature import Signature, state_of
+from headwater.streams.run.surroundings import Surroundings
+
+OutputMode = Literal["append", "update"]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One query of a pipeline."""
+
+    pipeline: str
+    flow: Flow
+    output: Table | MaterializedView
+    schema: StructType
+    """The columns of the result, as they will be written."""
+    records: DataFrame
+    output_mode: OutputMode
+    checkpoint: Checkpoint
+    signature: Signature
+    reads: dict[str, str]
+    """Dataset -> topic."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.pipeline}.{self.flow.name}"
+
+    @property
+    def is_streaming(self) -> bool:
+        return self.records.isStreaming
+
+
+def plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) -> Planned:
+    """Raises `InvalidRequest` with file and line for what Spark or the output would refuse."""
+    output = graph.datasets[flow.target]
+    assert isinstance(output, Table | MaterializedView)
+    checkpoint = where.checkpoints.of(graph.name, flow.name, output.version)
+    inputs = Inputs(graph, spark, where, checkpoint)
+    result = inputs.result(flow)
+    refuse_twins(result.columns, output)
+    result = flatten_windows(result)
+    refuse_unfit(result.schema, output)
+    try:
+        records = to_records(result, output)
+    except AnalysisException as error:
+        reason = str(error.getMessage()).strip().partition("\n")[0]
+        raise InvalidRequest(
+            f"{output.location}: a rule of {output.name!r} cannot be planned: {reason}"
+        ) from error
+    mode = _output_mode(spark, result, flow, output)
+    return Planned(
+        pipeline=graph.name,
+        flow=flow,
+        output=output,
+        schema=StructType([each for each in result.schema.fields if each.name != DELETED]),
+        records=records,
+        output_mode=mode,
+        checkpoint=checkpoint,
+        signature=Signature(
+            sources=tuple(sorted(inputs.topics.values())),
+            state=state_of(result),
+            output_mode=mode,
+            topic=output.topic,
+            key=output.key,
+        ),
+        reads=dict(inputs.topics),
+    )
+
+
+def _output_mode(
+    spark: SparkSession, frame: DataFrame, flow: Flow, output: Table | MaterializedView
+) -> OutputMode:
+    """A view takes each change of a row at once, where Spark can give it; a table takes final rows."""
+    if not frame.isStreaming:
+        return "append"
+    wanted: tuple[OutputMode, ...] = (
+        (output.output_mode,)
+        if output.output_mode
+        else ("update", "append")
+        if isinstance(output, MaterializedView)
+        else ("append",)
+    )
+    refusal = ""
+    for mode in wanted:
+        refusal = _refusal(spark, frame, mode)
+        if not refusal:
+            return mode
+    raise InvalidRequest(
+        f"{flow.location}: {flow.name!r} cannot run as a stream: {refusal}",
+        hint="a table takes rows that are final: give the topic an event time and a watermark, "
+        "or keep the present value of each key with @pipeline.materialized_view"
+        if isinstance(output, Table)
+        else "",
+    )
+
+
+def _refusal(spark: SparkSession, frame: DataFrame, mode: OutputMode) -> str:
+    """What Spark has against this plan in this mode; empty if nothing."""
+    jvm = spark._jvm  # noqa: SLF001
+    assert jvm is not None
+    modes = jvm.org.apache.spark.sql.streaming.OutputMode
+    chosen = modes.Update() if mode == "update" else modes.Append()
+    plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
+    try:
+        checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+        checker.checkForStreaming(plan, chosen)
+    except AnalysisException as error:
+        return str(error.getMessage()).strip().partition(";")[0].partition("\n")[0]
+    return ""

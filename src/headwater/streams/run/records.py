@@ -1,0 +1,95 @@
+"""Result rows as records: key and value in JSON, rows under quarantine to their own topic.
+
+The form is the contract of `docs/formats/views.md`; Spark writes it, no row passes through Python.
+"""
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType, TimestampType
+
+from headwater.errors import InvalidRequest
+from headwater.streams.datasets import MaterializedView, Table
+from headwater.streams.run import expectations
+
+DELETED: Final = "_deleted"
+"""A boolean column of this name turns a row into a deletion of its key."""
+
+RULES_HEADER: Final = "headwater.broken-rules"
+_JSON: Final = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+    "ignoreNullFields": "false",
+}
+
+
+def flatten_windows(frame: DataFrame) -> DataFrame:
+    """Replace each window column by its start, and `<name>_end` beside it."""
+    columns: list[Column] = []
+    for each in frame.schema.fields:
+        if _is_window(each.dataType):
+            columns += [
+                F.col(f"`{each.name}`.start").alias(each.name),
+                F.col(f"`{each.name}`.end").alias(f"{each.name}_end"),
+            ]
+        else:
+            columns.append(F.col(f"`{each.name}`"))
+    return frame.select(*columns)
+
+
+def to_records(frame: DataFrame, output: Table | MaterializedView) -> DataFrame:
+    """Turn flattened rows into the columns that the sink writes: key, value, topic, headers."""
+    judged = expectations.apply(frame, output.expectations)
+    columns = [each for each in frame.columns if each != DELETED]
+    value = F.to_json(F.struct(*(F.col(f"`{each}`") for each in columns)), _JSON)
+    if DELETED in frame.columns:
+        value = F.when(~F.coalesce(F.col(DELETED), F.lit(False)), value)
+    key = (
+        F.to_json(F.struct(*(F.col(f"`{each}`") for each in output.key)), _JSON)
+        if output.key
+        else F.lit(None).cast("string")
+    )
+    selected = [key.cast("binary").alias("key"), value.cast("binary").alias("value")]
+    if any(rule.action == "quarantine" for rule in output.expectations):
+        is_broken = F.size(expectations.BROKEN) > 0
+        topic = F.when(is_broken, F.lit(output.quarantine)).otherwise(F.lit(output.topic))
+        selected += [topic.alias("topic"), _rules_header(is_broken)]
+    return judged.select(*selected)
+
+
+def refuse_unfit(schema: StructType, output: Table | MaterializedView) -> None:
+    """A result without its key columns can never be written."""
+    names = [each.name for each in schema.fields]
+    missing = [each for each in output.key if each not in names]
+    if missing:
+        raise InvalidRequest(
+            f"{output.location}: {output.name!r} has no column {missing[0]!r} for its key",
+            hint=f"its columns are: {', '.join(names)}",
+        )
+
+
+def refuse_twins(columns: list[str], output: Table | MaterializedView) -> None:
+    """Two columns of one name cannot both be written."""
+    twice = [each for each in columns if columns.count(each) > 1]
+    if twice:
+        raise InvalidRequest(
+            f"{output.location}: {output.name!r} has two columns {twice[0]!r}",
+            hint="rename or drop one of them in the body",
+        )
+
+
+def _rules_header(is_broken: Column) -> Column:
+    header = F.struct(
+        F.lit(RULES_HEADER).alias("key"),
+        F.array_join(expectations.BROKEN, ",").cast("binary").alias("value"),
+    )
+    return F.when(is_broken, F.array(header)).alias("headers")
+
+
+def _is_window(kind: object) -> bool:
+    return (
+        isinstance(kind, StructType)
+        and [each.name for each in kind.fields] == ["start", "end"]
+        and all(isinstance(each.dataType, TimestampType) for each in kind.fields)
+    )

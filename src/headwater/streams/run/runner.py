@@ -1,0 +1,149 @@
+"""Run pipelines: several queries in one Spark application, each on its own feet."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from headwater.client.client import Client
+from headwater.clock import Clock, SystemClock
+from headwater.errors import HeadwaterError
+from headwater.streams.graph import Graph
+from headwater.streams.run.board import Board, Wishes
+from headwater.streams.run.outputs import prepare
+from headwater.streams.run.plan import Planned, plan
+from headwater.streams.run.status import Status
+from headwater.streams.run.supervision import Supervised
+from headwater.streams.run.surroundings import Surroundings
+from headwater.streams.sink.foreach_batch import into_topic
+
+LOOK_S: Final = 0.2
+PUBLISH_S: Final = 2.0
+
+OnStatus = Callable[[Sequence[Status]], None]
+
+
+class Runner:
+    """The queries of some pipelines, from plan to end."""
+
+    def __init__(
+        self, spark: SparkSession, client: Client, where: Surroundings, clock: Clock | None = None
+    ) -> None:
+        self._spark = spark
+        self._client = client
+        self._where = where
+        self._clock = clock or SystemClock()
+        self._board = Board(client)
+
+    def plan(self, graphs: Iterable[Graph]) -> list[Planned]:
+        """Plan everything before anything starts: a mistake in one query stops nothing half-way."""
+        return [
+            plan(graph, flow, self._spark, self._where)
+            for graph in graphs
+            for flow in graph.queries
+        ]
+
+    def run_once(self, graphs: Iterable[Graph]) -> list[Status]:
+        """Process what is in the topics now, downstream after upstream, and end."""
+        planned = self.plan(graphs)
+        self._take_on(planned)
+        self._board.put_up()
+        statuses = []
+        for wave in _waves(planned):
+            supervised = [Supervised(each, self._start_once, self._clock) for each in wave]
+            for each in supervised:
+                each.step(is_paused=False)
+            statuses += [each.finish() for each in supervised]
+        for status in statuses:
+            self._board.publish(status)
+        return statuses
+
+    def run(
+        self, graphs: Iterable[Graph], stop: threading.Event, on_status: OnStatus | None = None
+    ) -> None:
+        """Run until `stop` is set; a query that fails is started again, the others go on."""
+        planned = self.plan(graphs)
+        self._take_on(planned)
+        self._board.put_up()
+        wishes = Wishes(self._client)
+        wishes.start()
+        supervised = [Supervised(each, self._start, self._clock) for each in planned]
+        last_published_s = -PUBLISH_S
+        try:
+            while not stop.is_set():
+                before = [each.state for each in supervised]
+                for each in supervised:
+                    name = each.planned.flow.name
+                    each.step(is_paused=wishes.is_paused(each.planned.pipeline, name))
+                is_changed = before != [each.state for each in supervised]
+                now_s = self._clock.monotonic_s()
+                if is_changed or now_s - last_published_s >= PUBLISH_S:
+                    last_published_s = now_s
+                    self._publish(supervised, on_status)
+                stop.wait(LOOK_S)
+        finally:
+            for each in supervised:
+                each.stop()
+            self._publish(supervised, on_status)
+            wishes.close()
+
+    def _take_on(self, planned: list[Planned]) -> None:
+        for each in planned:
+            each.checkpoint.take_on(each.signature, each.flow, on_change=self._where.on_change)
+
+    def _publish(self, supervised: list[Supervised], on_status: OnStatus | None) -> None:
+        statuses = [each.status() for each in supervised]
+        if on_status is not None:
+            on_status(statuses)
+        # While the log is away, queries say so themselves, and a later report will come through.
+        with contextlib.suppress(HeadwaterError):
+            for status in statuses:
+                self._board.publish(status)
+
+    def _start(self, planned: Planned) -> StreamingQuery:
+        prepare(self._client, planned)
+        writer = self._writer(planned).trigger(processingTime=self._where.trigger_interval)
+        return writer.start()
+
+    def _start_once(self, planned: Planned) -> StreamingQuery:
+        prepare(self._client, planned)
+        return self._writer(planned).trigger(availableNow=True).start()
+
+    def _writer(self, planned: Planned) -> DataStreamWriter:
+        output = planned.output
+        for name, value in planned.flow.spark_conf.items():
+            self._spark.conf.set(name, value)
+        options = {
+            **self._where.options(),
+            "topic": output.topic,
+            "atomic": str(output.atomic).lower(),
+            "checkpointLocation": str(planned.checkpoint.spark),
+        }
+        writer = (
+            planned.records.writeStream.queryName(planned.name)
+            .outputMode(planned.output_mode)
+            .option("checkpointLocation", str(planned.checkpoint.spark))
+        )
+        if planned.output_mode == "append":
+            return writer.format("headwater").options(**options)
+        return writer.foreachBatch(into_topic(options))
+
+
+def _waves(planned: list[Planned]) -> list[list[Planned]]:
+    """Queries that may run at the same time: each wave reads only what earlier waves have written."""
+    waves: list[list[Planned]] = []
+    waiting = list(planned)
+    while waiting:
+        unwritten = {each.output.topic for each in waiting}
+        ready = [
+            each
+            for each in waiting
+            if unwritten.isdisjoint(set(each.reads.values()) - {each.output.topic})
+        ]
+        waves.append(ready or waiting)
+        waiting = [] if not ready else [each for each in waiting if each not in ready]
+    return waves

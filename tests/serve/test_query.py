@@ -1,0 +1,147 @@
+"""SQL over views: right answers, one snapshot, and limits that hold."""
+
+import resource
+from typing import Any
+
+import pytest
+
+from headwater.client import Client
+from rigs.changelog import Changelog
+from serve.conftest import Changelogs, Http
+
+
+def test_views_are_called_by_full_and_by_short_name(http_client: Http, shop: Changelog) -> None:
+    name = shop.view.name
+    for given in ("revenue", f'"{name}"', name if "-" not in name else f'"{name}"'):
+        status, answer = http_client.query(f"SELECT count(*) AS n, sum(total) AS t FROM {given}")
+        assert (status, answer["columns"], answer["rows"]) == (200, ["n", "t"], [[10, 45.0]])
+        assert sum(answer["as_of"][name].values()) == 10
+
+
+def test_a_dotted_name_needs_no_quotes(http_client: Http, new_changelog: Changelogs) -> None:
+    new_changelog(name="webshop.sales")
+    text = "SELECT count(webshop.sales.total) FROM webshop.sales -- not 'webshop.sales'"
+    assert http_client.query(text)[1]["rows"] == [[0]]
+
+
+def test_parameters_joins_and_json(http_client: Http, shop: Changelog) -> None:
+    _, answer = http_client.query(
+        "SELECT a.customer FROM revenue a JOIN revenue b ON a.customer = b.customer + ? "
+        "WHERE b.paid AND a.total > ? ORDER BY 1",
+        1,
+        4.5,
+    )
+    assert answer["rows"] == [[5], [7], [9]]
+    assert http_client.query("SELECT value FROM json_each(?)", "[1,2]")[1]["rows"] == [[1], [2]]
+    assert shop.view.name
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM revenue",
+        "INSERT INTO revenue VALUES (1)",
+        "UPDATE revenue SET total = 0",
+        "DROP TABLE revenue",
+        "CREATE TABLE x (a)",
+        "CREATE TEMP TABLE x AS SELECT * FROM revenue",
+        "ATTACH '/etc/passwd' AS x",
+        "PRAGMA journal_mode = DELETE",
+        "PRAGMA table_info(rows)",
+        "VACUUM INTO '/tmp/stolen.db'",
+        "BEGIN",
+        "SELECT * FROM sqlite_master",
+        "SELECT * FROM view_0.meta",
+        "SELECT * FROM view_0.positions",
+        "SELECT load_extension('x')",
+        "SELECT 1; SELECT 2",
+        "SELECT * FROM nowhere",
+        "SELECT ?",
+        "",
+        ";",
+        "-- nothing",
+        "EXPLAIN SELECT 1; DROP TABLE revenue",
+        "SELECT zeroblob(1000000000)",
+        "SELECT (" * 500 + "1" + ")" * 500,
+        "SELECT " + "1 UNION SELECT " * 100 + "1",
+    ],
+)
+def test_only_a_select_over_views_is_allowed(http_client: Http, shop: Changelog, sql: str) -> None:
+    status, answer = http_client.query(sql)
+    assert (status, answer["error"]["kind"]) == (400, "InvalidRequest"), answer
+    assert http_client.query("SELECT count(*) FROM revenue")[1]["rows"] == [[10]], shop.view.name
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT count(*) FROM t",
+        f"SELECT count(*) FROM {', '.join(f'revenue r{n}' for n in range(9))}",
+        """WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t)
+        SELECT group_concat(hex(randomblob(100000))) FROM t""",
+    ],
+)
+def test_a_query_that_takes_too_long_is_stopped(
+    http_client: Http, shop: Changelog, sql: str
+) -> None:
+    status, answer = http_client.query(sql)
+    assert status in (400, 504), shop.view.name
+    assert answer["error"]["what"].startswith(("the query took longer than 1 s", "a value"))
+
+
+def test_a_query_cannot_take_the_servers_memory(http_client: Http, shop: Changelog) -> None:
+    """The server runs in this process: its peak is ours."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    endless = "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) "
+    for sql in (
+        f"{endless} SELECT x, hex(randomblob(1000)) AS r FROM t ORDER BY r",
+        f"{endless} SELECT count(*) FROM (SELECT DISTINCT hex(randomblob(1000)) FROM t)",
+        f"{endless} SELECT json_group_array(hex(randomblob(1000))) FROM t",
+        f"{endless} SELECT replace(hex(zeroblob(400000)), '0', hex(zeroblob(400000))) FROM t",
+    ):
+        assert http_client.query(sql)[0] in (400, 504), shop.view.name
+    grown_mb = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    assert grown_mb < 150
+
+
+def test_answers_are_limited_and_say_so(http_client: Http, shop: Changelog) -> None:
+    endless = "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) "
+    _, answer = http_client.query(f"{endless} SELECT x FROM t")
+    assert (len(answer["rows"]), answer["is_truncated"]) == (500, True)
+    _, answer = http_client.query("SELECT customer FROM revenue ORDER BY 1", limit=3)
+    assert (answer["rows"], answer["is_truncated"]) == ([[0], [1], [2]], True)
+    _, answer = http_client.query("SELECT customer FROM revenue LIMIT 3")
+    assert answer["is_truncated"] is False
+    _, answer = http_client.query(f"{endless} SELECT hex(zeroblob(500000)) FROM t")
+    assert (len(answer["rows"]) < 20, answer["is_truncated"]) == (True, True), shop.view.name
+
+
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        (b"", "field required"),
+        (b"{", "json decode error"),
+        (b'{"sql": 7}', "sql: input should be a valid string"),
+        (b'{"sql": "SELECT 1", "more": 1}', "more: extra inputs are not permitted"),
+        (b'{"sql": "SELECT 1", "parameters": [[1]]}', "parameters"),
+        (b'{"sql": "SELECT 1", "limit": 0}', "limit: input should be greater than"),
+        (b'{"sql": "SELECT ?", "parameters": [123456789012345678901234567890]}', "too large"),
+    ],
+)
+def test_a_body_that_is_wrong_is_one_sentence(
+    http_client: Http, body: bytes, sentence: str
+) -> None:
+    status, answer = http_client.ask(
+        "POST", "/v1/query", body, {"Content-Type": "application/json"}
+    )
+    assert status == 400
+    assert sentence in answer["error"]["what"]
+
+
+def test_the_client_gets_tables(client: Client, shop: Changelog) -> None:
+    view = client.view(shop.view.name)
+    table = view.query("SELECT customer, total FROM revenue WHERE customer >= ? ORDER BY 1", 8)
+    rows: list[dict[str, Any]] = list(table)
+    assert rows == [{"customer": 8, "total": 8.0}, {"customer": 9, "total": 9.0}]
+    assert (len(table), table.is_truncated) == (2, False)
+    assert sum(table.as_of[shop.view.name].values()) == 10

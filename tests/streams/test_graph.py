@@ -1,0 +1,221 @@
+"""What is wrong with a pipeline is said before anything runs, with the file and line to mend."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from headwater.errors import InvalidRequest, NotFound
+from headwater.streams.datasets import Expectation, MaterializedView, Table
+from headwater.streams.discovery import find_pipelines
+from headwater.streams.pipeline import Pipeline
+
+ORDERS = "id LONG, customer LONG, total DOUBLE, at TIMESTAMP"
+
+
+@pytest.fixture
+def shop() -> Pipeline:
+    shop = Pipeline("shop")
+    shop.topic("shop.orders", schema=ORDERS, event_time="at", watermark="10 minutes")
+    return shop
+
+
+def test_a_decorated_function_stays_a_function(shop: Pipeline) -> None:
+    @shop.table
+    def doubled(orders: int) -> int:
+        return 2 * orders
+
+    @shop.materialized_view(key="id")
+    def tripled(orders: int) -> int:
+        return 3 * orders
+
+    assert (doubled(21), tripled(2)) == (42, 6)
+
+
+def test_flows_come_after_what_they_read(shop: Pipeline) -> None:
+    @shop.table
+    def third(second: object) -> object: ...
+
+    @shop.view
+    def second(first: object) -> object: ...
+
+    @shop.table
+    def first(orders: object) -> object: ...
+
+    graph = shop.graph()
+    assert [each.name for each in graph.flows] == ["first", "second", "third"]
+    assert [each.name for each in graph.queries] == ["first", "third"]
+    assert set(graph.edges()) == {("orders", "first"), ("first", "second"), ("second", "third")}
+
+
+def test_topics_and_keys_follow_from_names(shop: Pipeline) -> None:
+    @shop.materialized_view(key=["minute", "customer"], expect={"positive": ("total >= 0", "drop")})
+    def revenue(orders: object) -> object:
+        """Revenue per minute."""
+
+    @shop.table(version=2, partition_cols=["id"])
+    def checked(orders: object) -> object: ...
+
+    datasets = shop.graph().datasets
+    revenue_view, checked_table = datasets["revenue"], datasets["checked"]
+    assert isinstance(revenue_view, MaterializedView)
+    assert isinstance(checked_table, Table)
+    assert (revenue_view.topic, revenue_view.key) == ("shop.revenue", ("minute", "customer"))
+    assert revenue_view.comment == "Revenue per minute."
+    assert revenue_view.expectations == (Expectation("positive", "total >= 0", "drop"),)
+    assert (checked_table.topic, checked_table.key) == ("shop.checked.v2", ("id",))
+
+
+def a_missing_input(shop: Pipeline) -> None:
+    @shop.table
+    def doubled(order: object) -> object: ...
+
+
+def a_circle(shop: Pipeline) -> None:
+    @shop.table
+    def chicken(egg: object) -> object: ...
+
+    @shop.table
+    def egg(chicken: object) -> object: ...
+
+
+def two_of_one_name(shop: Pipeline) -> None:
+    @shop.table
+    def orders(orders: object) -> object: ...
+
+
+def a_flow_into_nothing(shop: Pipeline) -> None:
+    @shop.append_flow(target="everything")
+    def more(orders: object) -> object: ...
+
+
+def a_flow_into_a_view(shop: Pipeline) -> None:
+    @shop.materialized_view(key="id")
+    def latest(orders: object) -> object: ...
+
+    @shop.append_flow(target="latest")
+    def more(orders: object) -> object: ...
+
+
+def a_table_without_flows(shop: Pipeline) -> None:
+    shop.create_streaming_table("everything")
+
+
+def nothing_to_run(shop: Pipeline) -> None:
+    del shop
+
+
+def two_flows_of_one_name(shop: Pipeline) -> None:
+    shop.create_streaming_table("everything")
+    for _ in range(2):
+
+        @shop.append_flow(target="everything")
+        def more(orders: object) -> object: ...
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        (a_missing_input, ["'doubled' reads 'order'", "did you mean 'orders'?"]),
+        (a_circle, ["chicken", "egg", "goes in a circle"]),
+        (two_of_one_name, ["two datasets 'orders'"]),
+        (a_flow_into_nothing, ["'everything', which does not exist", "create_streaming_table"]),
+        (a_flow_into_a_view, ["'latest', which is a materialized view"]),
+        (a_table_without_flows, ["no flow fills table 'everything'"]),
+        (two_flows_of_one_name, ["two flows 'more'"]),
+    ],
+)
+def test_a_mistake_is_named_with_its_place(
+    shop: Pipeline, mistake: Callable[[Pipeline], None], words: list[str]
+) -> None:
+    mistake(shop)
+    with pytest.raises(InvalidRequest) as refusal:
+        shop.graph()
+    message = str(refusal.value)
+    assert all(word in message for word in words), message
+    assert "test_graph.py:" in message
+
+
+def test_a_pipeline_without_queries_is_refused(shop: Pipeline) -> None:
+    nothing_to_run(shop)
+    with pytest.raises(InvalidRequest, match="nothing to run"):
+        shop.graph()
+
+
+@pytest.mark.parametrize(
+    ("declare", "words"),
+    [
+        (lambda _: Pipeline("a b"), "not a name for a pipeline"),
+        (lambda shop: shop.topic("orders", watermark="1 minute"), "no event time"),
+        (lambda shop: shop.topic("shop.2026"), "cannot be the name of a parameter"),
+        (
+            lambda shop: shop.materialized_view(key="id", expect={"r": ("true", "explode")})(print),
+            "no action 'explode'",
+        ),
+    ],
+)
+def test_a_wrong_declaration_is_refused_at_once(
+    shop: Pipeline, declare: Callable[[Pipeline], object], words: str
+) -> None:
+    with pytest.raises(InvalidRequest, match=words):
+        declare(shop)
+
+
+def test_an_unknown_query_is_named_with_the_nearest(shop: Pipeline) -> None:
+    @shop.table
+    def revenue(orders: object) -> object: ...
+
+    with pytest.raises(NotFound, match="did you mean 'revenue'"):
+        shop.graph().flow("revenu")
+
+
+def test_pipelines_are_found_in_the_files_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "shop_a.py").write_text('import headwater as hw\nshop = hw.Pipeline("shop")\n')
+    (tmp_path / "shop_b.py").write_text('import headwater as hw\nother = hw.Pipeline("other")\n')
+    assert [each.name for each in find_pipelines(tmp_path)] == ["shop", "other"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "no pipeline in"),
+        ("import headwater as hw\nx = 1 / 0\n", "broken.py:2: ZeroDivisionError"),
+        ("def (", "broken.py:1: SyntaxError"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named_with_its_line(
+    tmp_path: Path, content: str, words: str
+) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text(content)
+    with pytest.raises((InvalidRequest, NotFound), match=words):
+        find_pipelines(file)
+
+
+def test_a_file_for_sparks_own_pipelines_is_read_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "sales.py").write_text(
+        "from pyspark import pipelines as dp\n"
+        "@dp.table\n"
+        "def orders():\n"
+        "    return spark.readStream.table('raw')\n"
+        "@dp.materialized_view(table_properties={'headwater.key': 'day, shop'}, comment='sales')\n"
+        "def daily():\n"
+        "    return spark.read.table('orders')\n"
+        "@dp.temporary_view\n"
+        "def raw():\n"
+        "    return spark.readStream.format('rate').load()\n"
+        "dp.create_streaming_table('everything')\n"
+        "@dp.append_flow(target='everything')\n"
+        "def first():\n"
+        "    return spark.readStream.table('raw')\n"
+    )
+    (pipeline,) = find_pipelines(tmp_path)
+    graph = pipeline.graph()
+    daily = graph.datasets["daily"]
+    assert isinstance(daily, MaterializedView)
+    assert (daily.topic, daily.key, daily.comment) == ("sales.daily", ("day", "shop"), "sales")
+    assert {each.name: each.target for each in graph.queries} == {
+        "orders": "orders",
+        "daily": "daily",
+        "first": "everything",
+    }

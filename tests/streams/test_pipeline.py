@@ -1,0 +1,293 @@
+"""Whole pipelines: declared, planned, run, and run again; on the broker under test."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headwater.client import Client
+from headwater.errors import Conflict, InvalidRequest
+from headwater.streams.pipeline import Pipeline
+from headwater.streams.run.board import Board
+from headwater.streams.run.runner import Runner
+from headwater.streams.run.status import Status
+from headwater.streams.run.surroundings import Surroundings
+
+ORDERS = "id LONG, customer LONG, total DOUBLE, at TIMESTAMP"
+
+
+class Shop:
+    """A pipeline over topics of its own, and the means to run it."""
+
+    def __init__(
+        self, spark: SparkSession, client: Client, orders: str, customers: str, folder: Path
+    ):
+        self.client = client
+        self.orders_topic, self.customers_topic = orders, customers
+        where = Surroundings(client.connection.address.bootstrap, folder)
+        self.runner = Runner(spark, client, where)
+        self.pipeline = self.new_pipeline()
+
+    def new_pipeline(self) -> Pipeline:
+        pipeline = Pipeline(f"shop-{self.orders_topic}")
+        pipeline.topic(
+            self.orders_topic, name="orders", schema=ORDERS, event_time="at", watermark="1 hour"
+        )
+        pipeline.changelog(
+            self.customers_topic, name="customers", key="id", schema="id LONG, name STRING"
+        )
+        return pipeline
+
+    def once(self, pipeline: Pipeline | None = None) -> dict[str, Status]:
+        graph = (pipeline or self.pipeline).graph()
+        return {each.query: each for each in self.runner.run_once([graph])}
+
+    def order(self, *orders: tuple[int, int, float]) -> None:
+        with self.client.producer() as producer:
+            for number, customer, total in orders:
+                at = f"2026-09-01T10:{number % 60:02d}:00Z"
+                order = {"id": number, "customer": customer, "total": total, "at": at}
+                producer.send(self.orders_topic, order, key=str(number))
+
+    def values(self, dataset: str) -> list[Any]:
+        topic = self.pipeline.topic_of(dataset, 1)
+        with self.client.consumer(topic, until="end") as records:
+            return [record.value for record in records]
+
+    def latest(self, dataset: str) -> dict[str, Any]:
+        topic = self.pipeline.topic_of(dataset, 1)
+        with self.client.consumer(topic, until="end") as records:
+            found = {str(record.key): record.value for record in records}
+        return {key: value for key, value in found.items() if value is not None}
+
+
+@pytest.fixture
+def shop(
+    spark: SparkSession, client: Client, new_topic: Callable[..., str], tmp_path: Path
+) -> Iterator[Shop]:
+    yield Shop(spark, client, new_topic(partitions=2), new_topic(partitions=1), tmp_path / "state")
+    for query in spark.streams.active:
+        query.stop()
+
+
+def per_customer(orders: DataFrame) -> DataFrame:
+    return orders.groupBy("customer").agg(F.sum("total").alias("total"))
+
+
+def test_a_view_holds_the_present_value_of_each_key(shop: Shop) -> None:
+    shop.pipeline.materialized_view(key="customer", name="totals")(per_customer)
+    shop.order((1, 1, 10.0), (2, 2, 5.0), (3, 1, 1.0))
+    assert shop.once()["totals"].state == "done"
+    assert shop.latest("totals") == {
+        '{"customer":1}': {"customer": 1, "total": 11.0},
+        '{"customer":2}': {"customer": 2, "total": 5.0},
+    }
+    shop.order((4, 2, 0.5))
+    status = shop.once()["totals"]
+    assert (status.rows, status.lag) == (1, 0)
+    assert shop.latest("totals")['{"customer":2}'] == {"customer": 2, "total": 5.5}
+
+
+def test_a_stream_joins_the_table_of_the_moment(shop: Shop) -> None:
+    @shop.pipeline.table(key="id")
+    def enriched(orders: DataFrame, customers: DataFrame) -> DataFrame:
+        named = customers.select(F.col("id").alias("customer"), "name")
+        return orders.join(named, "customer", "left").select("id", "name")
+
+    shop.client.send(shop.customers_topic, {"id": 1, "name": "Ada"}, key="1")
+    shop.order((1, 1, 10.0), (2, 2, 5.0))
+    shop.once()
+    shop.client.send(shop.customers_topic, {"id": 2, "name": "Bob"}, key="2")
+    shop.order((3, 2, 1.0))
+    shop.once()
+    names = {row["id"]: row["name"] for row in shop.values("enriched")}
+    assert names == {1: "Ada", 2: None, 3: "Bob"}
+
+
+def test_tables_feed_each_other_within_one_run(shop: Shop) -> None:
+    @shop.pipeline.view
+    def large(orders: DataFrame) -> DataFrame:
+        return orders.filter("total > 1")
+
+    @shop.pipeline.table(key="id")
+    def checked(large: DataFrame) -> DataFrame:
+        return large.select("id", "customer", "total")
+
+    @shop.pipeline.materialized_view(key="customer")
+    def counts(checked: DataFrame) -> DataFrame:
+        return checked.groupBy("customer").count()
+
+    shop.order((1, 1, 10.0), (2, 1, 5.0), (3, 2, 0.5))
+    assert {each.state for each in shop.once().values()} == {"done"}
+    assert shop.latest("counts") == {'{"customer":1}': {"customer": 1, "count": 2}}
+
+
+def test_rows_that_break_a_rule_are_counted_kept_out_or_set_aside(shop: Shop) -> None:
+    @shop.pipeline.table(
+        key="id",
+        expect={
+            "small": "total < 100",
+            "positive": ("total >= 0", "quarantine"),
+            "known": ("customer IS NOT NULL", "drop"),
+        },
+    )
+    def checked(orders: DataFrame) -> DataFrame:
+        return orders.select("id", "customer", "total")
+
+    shop.order((1, 1, 10.0), (2, 1, -5.0), (3, 1, 500.0))
+    shop.client.send(shop.orders_topic, {"id": 4, "total": 1.0, "at": "2026-09-01T10:00:00Z"})
+    status = shop.once()["checked"]
+    assert status.broken == {"small": 1, "positive": 1, "known": 1}
+    assert sorted(row["id"] for row in shop.values("checked")) == [1, 3]
+    topic = shop.pipeline.topic_of("checked", 1) + ".quarantine"
+    with shop.client.consumer(topic, until="end") as records:
+        (aside,) = list(records)
+    assert (aside.value["id"], dict(aside.headers)) == (2, {"headwater.broken-rules": b"positive"})
+
+
+def test_a_failing_query_does_not_stop_the_others(shop: Shop) -> None:
+    @shop.pipeline.table(key="id", expect={"positive": ("total >= 0", "fail")})
+    def strict(orders: DataFrame) -> DataFrame:
+        return orders.select("id", "total")
+
+    @shop.pipeline.table(key="id")
+    def lenient(orders: DataFrame) -> DataFrame:
+        return orders.select("id", "total")
+
+    shop.order((1, 1, -1.0))
+    found = shop.once()
+    assert (found["strict"].state, found["lenient"].state) == ("failed", "done")
+    assert "'positive'" in str(found["strict"].error)
+    assert [row["id"] for row in shop.values("lenient")] == [1]
+
+
+def test_a_change_that_the_checkpoint_cannot_take_is_refused_with_the_choices(shop: Shop) -> None:
+    shop.pipeline.materialized_view(key="customer", name="totals")(per_customer)
+    shop.order((1, 1, 10.0))
+    shop.once()
+    renamed = shop.new_pipeline()
+
+    @renamed.materialized_view(key="customer", name="totals")
+    def compatible(orders: DataFrame) -> DataFrame:
+        return per_customer(orders).withColumn("is_large", F.col("total") > 5)
+
+    shop.once(renamed)
+    changed = shop.new_pipeline()
+
+    @changed.materialized_view(key="at", name="totals")
+    def incompatible(orders: DataFrame) -> DataFrame:
+        return orders.groupBy("at").agg(F.sum("total").alias("total"))
+
+    with pytest.raises(Conflict) as refusal:
+        shop.once(changed)
+    message = str(refusal.value)
+    assert "test_pipeline.py:" in message
+    assert all(choice in message for choice in ("version=2", "pipeline reset", "--keep-checkpoint"))
+
+
+def in_append_mode(orders: DataFrame) -> DataFrame:
+    return orders.groupBy("customer").count()
+
+
+def without_its_key(orders: DataFrame) -> DataFrame:
+    return orders.select("id")
+
+
+def with_a_wrong_column(orders: DataFrame) -> DataFrame:
+    return orders.select("totl")
+
+
+def with_two_of_one_name(orders: DataFrame) -> DataFrame:
+    return orders.select("customer", F.col("id").alias("customer"))
+
+
+def that_is_no_frame(orders: DataFrame) -> Any:
+    return orders.columns
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (in_append_mode, ["cannot run as a stream", "materialized_view"]),
+        (without_its_key, ["no column 'customer' for its key"]),
+        (with_a_wrong_column, ["cannot be planned", "totl"]),
+        (with_two_of_one_name, ["two columns 'customer'"]),
+        (that_is_no_frame, ["returns list, not a DataFrame"]),
+    ],
+)
+def test_what_spark_would_refuse_later_is_refused_before_anything_runs(
+    shop: Shop, body: Callable[..., Any], words: list[str]
+) -> None:
+    shop.pipeline.table(key="customer", name="wrong")(body)
+    with pytest.raises(InvalidRequest) as refusal:
+        shop.once()
+    message = str(refusal.value)
+    assert "test_pipeline.py:" in message
+    assert all(word in message for word in words), message
+
+
+def test_a_continuous_run_takes_in_what_comes_pauses_and_goes_on(shop: Shop) -> None:
+    shop.pipeline.materialized_view(key="customer", name="totals")(per_customer)
+    shop.order((1, 1, 10.0))
+    stop, board = threading.Event(), Board(shop.client)
+    seen: list[Status] = []
+    changed = threading.Condition()
+
+    def on_status(statuses: Any) -> None:
+        with changed:
+            seen.extend(statuses)
+            changed.notify_all()
+
+    def wait_for(condition: Callable[[Status], bool]) -> Status:
+        with changed:
+            assert changed.wait_for(lambda: seen and condition(seen[-1]), timeout=100), seen[-1]
+            return seen[-1]
+
+    graph = shop.pipeline.graph()
+    runner = threading.Thread(target=shop.runner.run, args=([graph], stop, on_status))
+    runner.start()
+    try:
+        wait_for(lambda status: status.rows == 1)
+        shop.order((2, 1, 1.0))
+        name = wait_for(lambda status: status.rows == 2).name
+        board.wish([name], paused=True)
+        wait_for(lambda status: status.state == "paused")
+        board.wish([name], paused=False)
+        shop.order((3, 1, 1.0))
+        wait_for(lambda status: status.rows == 3 and status.state == "running")
+    finally:
+        stop.set()
+        runner.join()
+    assert shop.latest("totals") == {'{"customer":1}': {"customer": 1, "total": 12.0}}
+    published = {each.name: each for each in board.statuses()}
+    assert published[name].state == "stopped"
+
+
+def test_the_definition_of_a_view_is_published(shop: Shop) -> None:
+    @shop.pipeline.materialized_view(key=["minute", "customer"])
+    def revenue(orders: DataFrame) -> DataFrame:
+        """Revenue per minute."""
+        minute = F.window("at", "1 minute").alias("minute")
+        return orders.groupBy(minute, "customer").agg(F.sum("total").alias("total"))
+
+    shop.order((1, 1, 10.0))
+    shop.once()
+    with shop.client.consumer("__headwater.views", until="end") as records:
+        values = [each.value for each in records if each.value is not None]
+    (found,) = [each for each in values if each["pipeline"] == shop.pipeline.name]
+    assert found["key"] == ["minute", "customer"]
+    assert [(each["name"], each["type"]) for each in found["columns"]] == [
+        ("minute", "timestamp"),
+        ("minute_end", "timestamp"),
+        ("customer", "bigint"),
+        ("total", "double"),
+    ]
+    key = json.dumps(
+        {"minute": "2026-09-01T10:01:00.000000Z", "customer": 1}, separators=(",", ":")
+    )
+    assert shop.latest("revenue")[key]["total"] == 10.0

@@ -1,0 +1,103 @@
+"""`headwater pipeline` as a person types it, in a folder of its own, held to docs/cli-json.md."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from cli.test_json_contract import SCHEMAS, strict
+from headwater.client import Client
+
+PIPELINE = """
+import headwater as hw
+
+shop = hw.Pipeline("{name}")
+shop.topic("{topic}", name="orders", schema="id LONG, total DOUBLE")
+
+@shop.materialized_view(key="id")
+def totals(orders):
+    return orders.groupBy("id").sum("total").withColumnRenamed("sum(total)", "total")
+"""
+
+
+class Folder:
+    """A user's folder with one pipeline."""
+
+    def __init__(self, path: Path, client: Client, topic: str) -> None:
+        self.path = path
+        self.pipeline = f"shop-{topic}"
+        self.bootstrap = client.connection.address.bootstrap
+        (path / "pipelines").mkdir()
+        self.write(PIPELINE.format(name=self.pipeline, topic=topic))
+
+    def write(self, content: str) -> None:
+        (self.path / "pipelines" / "shop.py").write_text(content)
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "headwater", "--bootstrap", self.bootstrap, "pipeline"]
+        return subprocess.run(
+            [*command, *arguments], cwd=self.path, capture_output=True, text=True, check=False
+        )
+
+    def json(self, verb: str, *arguments: str) -> list[Any]:
+        done = self(verb, *arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        documents = [json.loads(line) for line in done.stdout.splitlines()]
+        for each in documents:
+            jsonschema.validate(each, strict(SCHEMAS[f"headwater pipeline {verb}"]))
+        return documents
+
+
+@pytest.fixture
+def folder(tmp_path: Path, client: Client, topic: str) -> Folder:
+    return Folder(tmp_path, client, topic)
+
+
+def test_a_pipeline_is_checked_run_shown_paused_and_reset(
+    folder: Folder, client: Client, topic: str
+) -> None:
+    client.send(topic, {"id": 1, "total": 2.5})
+    query, output = f"{folder.pipeline}.totals", f"{folder.pipeline}.totals"
+    (checked,) = folder.json("check")
+    assert (checked["reads"], checked["writes"]) == ([topic], output)
+    assert folder.json("graph") == [{"pipeline": folder.pipeline, "from": "orders", "to": "totals"}]
+    (ran,) = folder.json("run", "--once")
+    assert (ran["query"], ran["state"], ran["rows"]) == (query, "done", 1)
+    assert query in [each["query"] for each in folder.json("list")]
+    (described,) = folder.json("describe", folder.pipeline)
+    assert (described["reads"], described["error"]) == ({"orders": topic}, None)
+    assert folder.json("pause", query) == [{"query": query, "paused": True}]
+    assert folder.json("resume", query) == [{"query": query, "paused": False}]
+    (forgotten,) = folder.json("reset", query, "--yes")
+    assert forgotten["topic"] == output
+    (again,) = folder.json("run", "--once")
+    assert again["rows"] == 1, "a reset query begins again"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("import headwater as hw\nhw.Pipeline('a b')\n", "shop.py:2"),
+        ("x = 1\n", "there is no pipeline in pipelines/shop.py"),
+        (
+            "import headwater as hw\np = hw.Pipeline('p')\n@p.table\ndef t(nothing): ...\n",
+            "pipelines/shop.py:3: 't' reads 'nothing', which does not exist",
+        ),
+    ],
+)
+def test_a_mistake_in_the_file_is_one_sentence(folder: Folder, content: str, words: str) -> None:
+    folder.write(content)
+    done = folder("graph")
+    assert (done.returncode, done.stdout) != (0, "")
+    assert words in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_unknown_query_is_not_found(folder: Folder) -> None:
+    done = folder("describe", "nothing")
+    assert done.returncode == 3
+    assert "no pipeline or query 'nothing' has run here" in done.stderr
