@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import json
 import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -86,19 +87,19 @@ def raw_store(count: int) -> float:
 
 def follow(bootstrap: str, view: View, count: int) -> float:
     """Rows per second from a topic into a store, from the definition until the view is served."""
-    with tempfile.TemporaryDirectory() as directory:
-        with (
-            ViewProcess(bootstrap, Path(directory) / "views") as server,
-            headwater.connect(bootstrap, views=server.url) as client,
-        ):
-            began = time.perf_counter()
-            client.admin.views.define(view)
-            while view.name not in [each.name for each in client.views.list() if each.as_of]:
-                time.sleep(0.005)
-            seconds = time.perf_counter() - began
-            (found,) = client.views.query(f'SELECT count(*) FROM "{view.name}"').rows[0]
-            assert found == min(count, KEYS)
-            client.admin.views.drop(view.name)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        ViewProcess(bootstrap, Path(directory) / "views") as server,
+        headwater.connect(bootstrap, views=server.url) as client,
+    ):
+        began = time.perf_counter()
+        client.admin.views.define(view)
+        while view.name not in [each.name for each in client.views.list() if each.as_of]:
+            time.sleep(0.005)
+        seconds = time.perf_counter() - began
+        (found,) = client.views.query(f'SELECT count(*) FROM "{view.name}"').rows[0]
+        assert found == min(count, KEYS)
+        client.admin.views.drop(view.name)
     return count / seconds
 
 
@@ -187,8 +188,6 @@ def fan_out(
         str(count),
         str(changes),
     ]
-    import subprocess  # noqa: PLC0415
-
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
