@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import json
 import random
+import subprocess
 import sys
 import tempfile
 import time
@@ -188,8 +189,6 @@ def fan_out(
         str(count),
         str(changes),
     ]
-    import subprocess  # noqa: PLC0415
-
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

@@ -9,6 +9,7 @@ import pytest
 from headwater.client import Change, Client
 from headwater.errors import InvalidRequest, NotFound, Unavailable
 from headwater.testing import Broker, ViewServer
+from headwater.views import encode_key
 from rigs.changelog import Changelog, new_name, revenue
 from serve.conftest import Changelogs, Http
 from serve.sse import Event, Stream
@@ -94,6 +95,64 @@ def test_a_subscriber_that_reconnects_a_hundred_times_sees_every_change_once(
     written = sorted((partition, offset) for _, _, partition, offset in changelog.records())
     assert len(written) == count
     assert sorted(offsets(seen)) == written
+
+
+class Copy(threading.Thread):
+    """A copy of a view, made of nothing but the events of a subscription."""
+
+    def __init__(self, events: Stream) -> None:
+        super().__init__()
+        self.rows: dict[int, float] = {}
+        self.places: list[tuple[int, int]] = []
+        self._events = events
+        self._ended: set[int] = set()
+
+    def run(self) -> None:
+        """Until the mark at the end of each of the three partitions."""
+        while len(self._ended) < 3:
+            (event,) = self._events.read(1)
+            if event.kind != "progress":
+                self._take(event)
+        self._events.close()
+
+    def _take(self, event: Event) -> None:
+        customer, row = event.data["key"]["customer"], event.data["row"]
+        self.rows.pop(customer, None)
+        if row is not None:
+            self.rows[customer] = row["total"]
+        if event.kind == "change":
+            self.places.append((event.data["partition"], event.data["offset"]))
+            self._ended |= {event.data["partition"]} if customer == END else set()
+
+
+END = 999
+
+
+def test_a_snapshot_and_what_follows_it_have_no_gap_and_no_overlap(
+    http_client: Http, new_changelog: Changelogs
+) -> None:
+    """Subscribers that come while changes go on end with the same rows, each change seen once."""
+    changelog, random = new_changelog(partitions=3), Random(3)
+    key = {"minute": "2026-09-01T10:00Z"}
+    copies = []
+    for number in range(2000):
+        customer = random.randrange(100)
+        if random.random() < 0.2:
+            changelog.write(encode_key(changelog.view, {**key, "customer": customer}), None)
+        else:
+            changelog.start_put(revenue(customer, float(number)))
+        if number % 200 == 100:
+            copies.append(Copy(stream(http_client, changelog)))
+            copies[-1].start()
+    for partition in range(3):
+        end = encode_key(changelog.view, {**key, "customer": END})
+        changelog.write(end, None, partition=partition).result()
+    changelog.flush()
+    for each in copies:
+        each.join(60)
+    expected = {row["customer"]: row["total"] for row in changelog.table()}
+    assert [each.rows == expected for each in copies] == [True] * 10
+    assert [len(each.places) == len(set(each.places)) for each in copies] == [True] * 10
 
 
 def test_changes_older_than_the_server_remembers_are_read_from_the_topic(
