@@ -4,6 +4,7 @@ import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -93,8 +94,11 @@ class Table:
         last = {key: offset for offset, (key, _) in self.history.items()}
         for offset in last.values():
             assert offset in found or self._may_be_gone(offset), f"offset {offset} is lost"
+        oldest = {self.history[offset][0]: offset for offset in sorted(found, reverse=True)}
         for offset in self.history.keys() - found.keys():
-            assert last[self.history[offset][0]] > offset or self._may_be_gone(offset)
+            key = self.history[offset][0]
+            assert last[key] > offset or self._may_be_gone(offset)
+            assert oldest.get(key, offset) >= offset, "a record outlived a later one of its key"
         self._check_readable_from_anywhere(log, sorted(found))
 
     def _may_be_gone(self, offset: int) -> bool:
@@ -131,10 +135,17 @@ a_put = st.tuples(st.integers(0, 2), st.integers(0, 4), st.lists(a_record, min_s
 steps = st.lists(st.one_of(a_put, st.sampled_from(["compact", "wait", "meanwhile"])), max_size=40)
 
 
-@given(steps=steps, lag_ms=st.sampled_from([0, 5_000]))
-@settings(max_examples=40)
-def test_compacted_log_is_the_latest_record_of_every_key(steps: list[object], lag_ms: int) -> None:
-    with tempfile.TemporaryDirectory() as root:
+@given(
+    steps=steps, lag_ms=st.sampled_from([0, 5_000]), most_offsets=st.sampled_from([3, 10, 1_000])
+)
+@settings(max_examples=60)
+def test_compacted_log_is_the_latest_record_of_every_key(
+    steps: list[object], lag_ms: int, most_offsets: int
+) -> None:
+    with (
+        tempfile.TemporaryDirectory() as root,
+        patch.object(compaction, "MOST_OFFSETS", most_offsets),
+    ):
         table = Table(Path(root), replace(SETTINGS, min_compaction_lag_ms=lag_ms))
         for step in steps:
             if step == "wait":
@@ -150,6 +161,18 @@ def test_compacted_log_is_the_latest_record_of_every_key(steps: list[object], la
         assert recovered.next_offset == table.log.next_offset
         table.check(recovered)
         table.check_retries(recovered)
+
+
+def test_a_pass_over_very_many_records_goes_only_as_far_as_its_memory(tmp_path: Path) -> None:
+    table = filled(tmp_path)
+    passes = []
+    with patch.object(compaction, "MOST_OFFSETS", 7):
+        while table.compact():
+            passes.append(table.log.state.cleaned_to)
+            table.check_clean()
+            table.check(table.log)
+    assert passes[:3] == [7, 14, 21]
+    assert passes[-1] == table.log.segments[-1].base_offset
 
 
 def filled(root: Path, seed: int = 1) -> Table:

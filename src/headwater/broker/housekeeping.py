@@ -72,14 +72,17 @@ class Housekeeping:
         """Compact every log that has gathered enough that is outdated."""
         for partition in [*self._partitions(), self._broker.metadata.partition]:
             with _failures_stay_in(partition):
-                await self._compact(partition)
+                while await self._compact(partition):
+                    pass
 
-    async def _compact(self, partition: Partition) -> None:
+    async def _compact(self, partition: Partition) -> bool:
+        """Take one pass; returns whether another may be worth it."""
         log, on_thread = partition.log, self._broker.read_on_thread
         plans = compaction.plan(log, self._broker.clock.now_ms())
-        if plans:
-            compaction.mark_sparse(log, plans)
-            await on_thread(log.write_state)
+        if not plans:
+            return False
+        compaction.mark_sparse(log, plans)
+        await on_thread(log.write_state)
         cleaned: Cleaned | None = None
         for plan in plans:
             cleaned = await self._clean(plan.job_after(cleaned))
@@ -87,7 +90,7 @@ class Housekeeping:
             segment = await on_thread(exchange.commit)
             if not exchange.install(segment):
                 await on_thread(exchange.abandon)
-                return
+                return False
             await on_thread(exchange.finish, segment)
             logger.info(
                 "compacted",
@@ -97,9 +100,9 @@ class Housekeeping:
                     "dropped": cleaned.records_dropped,
                 },
             )
-        if plans:
-            compaction.mark_clean(log, plans)
-            await on_thread(log.write_state)
+        compaction.mark_clean(log, plans)
+        await on_thread(log.write_state)
+        return True
 
     async def _clean(self, job: CleanerJob) -> Cleaned:
         """Small jobs on a thread; large ones in a process that does not hold up the broker."""

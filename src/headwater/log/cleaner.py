@@ -37,6 +37,10 @@ class CleanerJob:
     """(base offset, size in bytes) of neighbouring sealed segments, merged into one."""
     dirty: list[tuple[int, int]]
     """(base offset, size in bytes) of the segments whose keys decide."""
+    dirty_from: int
+    """Records before this offset are clean already: they decide nothing."""
+    dirty_to: int
+    """Records from this offset on are for a later pass: they decide nothing, and stay as they are."""
     now_ms: int
     delete_retention_ms: int
     kept_producer_offsets: dict[int, int]
@@ -76,11 +80,7 @@ def clean(job: CleanerJob, disk: Disk) -> Cleaned:
     pending: list[bytes | memoryview] = []
     pending_bytes = 0
     for header, batch in _batches(disk, directory, job.segments):
-        rewritten, kept_here = (
-            _rewrite_marker(header, batch, job, has_records=transactions.end(header))
-            if header.is_control
-            else _rewrite(header, batch, latest, job, is_aborted=transactions.read(header))
-        )
+        rewritten, kept_here = _cleaned(header, batch, latest, job, transactions)
         read_bytes += header.size
         kept += kept_here
         dropped += header.record_count - kept_here
@@ -95,6 +95,26 @@ def clean(job: CleanerJob, disk: Disk) -> Cleaned:
     file.sync()
     file.close()
     return Cleaned(name, size, read_bytes, kept, dropped, transactions.unended)
+
+
+def _cleaned(
+    header: BatchHeader,
+    batch: memoryview,
+    latest: dict[bytes, int],
+    job: CleanerJob,
+    transactions: "_Transactions",
+) -> tuple[bytes | memoryview, int]:
+    """Return the batch as it stays, empty if it goes, and how many of its records are kept."""
+    is_later = header.base_offset >= job.dirty_to
+    if header.is_control:
+        has_records = transactions.end(header)
+        if not is_later:
+            return _rewrite_marker(header, batch, job, has_records=has_records)
+    else:
+        is_aborted = transactions.read(header)
+        if not is_later:
+            return _rewrite(header, batch, latest, job, is_aborted=is_aborted)
+    return batch, header.record_count
 
 
 class _Transactions:
@@ -145,7 +165,8 @@ def _latest_offsets(
 ) -> dict[bytes, int]:
     latest: dict[bytes, int] = {}
     for header, batch in _batches(disk, directory, job.dirty):
-        if header.is_control or transactions.is_aborted(header):
+        is_dirty = header.next_offset > job.dirty_from and header.base_offset < job.dirty_to
+        if not is_dirty or header.is_control or transactions.is_aborted(header):
             continue
         body = memoryview(plain_body(header, batch))
         for record in scan_records(header, body):
@@ -167,7 +188,6 @@ def _rewrite(
     *,
     is_aborted: bool,
 ) -> tuple[bytes | memoryview, int]:
-    """Return the batch as it stays, empty if it goes, and how many of its records are kept."""
     horizon = header.delete_horizon_ms
     keeps_tombstones = horizon is None or job.now_ms < horizon
     body = memoryview(plain_body(header, batch))

@@ -6,6 +6,7 @@ is removed, so a crash at any point leaves either the old segments or the new on
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from headwater.log.aborted import aborted_between
 from headwater.log.cleaner import Cleaned, CleanerJob
@@ -13,6 +14,9 @@ from headwater.log.names import Swap
 from headwater.log.partition import PartitionLog
 from headwater.log.recovery import put_in_place
 from headwater.log.segment import Segment
+
+MOST_OFFSETS: Final = 2_000_000
+"""How many records may decide in one pass: the memory of a cleaner is bounded by their keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,10 @@ class Plan:
 
 
 def plan(log: PartitionLog, now_ms: int) -> list[Plan]:
-    """Return the rewrites that are worth doing now, in order; none if the log is clean enough."""
+    """Return the rewrites that are worth doing now, in order; none if the log is clean enough.
+
+    A log with very much to clean is cleaned in several passes, each a little further.
+    """
     settings = log.settings
     if not settings.is_compacted or log.failure is not None:
         return []
@@ -38,8 +45,13 @@ def plan(log: PartitionLog, now_ms: int) -> list[Plan]:
     dirty = [each for each in sealed if each.next_offset > log.state.cleaned_to]
     if not dirty or not _is_due(log, sealed, dirty, now_ms):
         return []
-    groups = _grouped(sealed, settings.segment_bytes)
-    return [Plan(_job(log, group, dirty, now_ms), group, dirty[-1].next_offset) for group in groups]
+    dirty_from = max(log.state.cleaned_to, dirty[0].base_offset)
+    dirty_to = min(dirty[-1].next_offset, dirty_from + MOST_OFFSETS)
+    reached = [each for each in sealed if each.base_offset < dirty_to]
+    return [
+        Plan(_job(log, group, reached, (dirty_from, dirty_to), now_ms), group, dirty_to)
+        for group in _grouped(reached, settings.segment_bytes)
+    ]
 
 
 def _cleanable(log: PartitionLog, now_ms: int) -> list[Segment]:
@@ -74,16 +86,25 @@ def _grouped(segments: list[Segment], segment_bytes: int) -> list[list[Segment]]
     return groups
 
 
-def _job(log: PartitionLog, group: list[Segment], dirty: list[Segment], now_ms: int) -> CleanerJob:
+def _job(
+    log: PartitionLog,
+    group: list[Segment],
+    reached: list[Segment],
+    dirty: tuple[int, int],
+    now_ms: int,
+) -> CleanerJob:
+    dirty_from, dirty_to = dirty
     return CleanerJob(
         directory=str(log.directory),
         segments=[(each.base_offset, each.size) for each in group],
         # Only later records outdate a record, and earlier groups have been rewritten by then.
         dirty=[
             (each.base_offset, each.size)
-            for each in dirty
-            if each.base_offset >= group[0].base_offset
+            for each in reached
+            if each.base_offset >= group[0].base_offset and each.next_offset > dirty_from
         ],
+        dirty_from=dirty_from,
+        dirty_to=dirty_to,
         now_ms=now_ms,
         delete_retention_ms=log.settings.delete_retention_ms,
         kept_producer_offsets=log.producers.last_offsets(),
@@ -91,7 +112,7 @@ def _job(log: PartitionLog, group: list[Segment], dirty: list[Segment], now_ms: 
         end_offset=group[-1].next_offset,
         aborted=[
             (each.producer_id, each.first_offset, each.last_offset)
-            for each in aborted_between(log.segments, group[0].base_offset, dirty[-1].next_offset)
+            for each in aborted_between(log.segments, group[0].base_offset, reached[-1].next_offset)
         ],
     )
 

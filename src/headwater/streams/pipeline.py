@@ -158,7 +158,7 @@ class Pipeline:
     def materialized_view(  # noqa: PLR0913  the keywords of Spark's decorator and ours
         self,
         *,
-        key: str | Iterable[str],
+        key: str | Iterable[str] = (),
         name: str | None = None,
         comment: str = "",
         schema: str | None = None,
@@ -171,7 +171,8 @@ class Pipeline:
     ) -> Decorator:
         """Keep the present row of each key in a compacted topic; it is served and subscribable.
 
-        A window column counts as its start; its end is served beside it as `<name>_end`.
+        Without `key` it is what the query groups by. A window column counts as its start; its end is
+        served beside it as `<name>_end`.
         """
 
         def declare(body: B, /) -> B:

@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from headwater.testing.broker import Broker as Broker
     from headwater.testing.clock import SettableClock as SettableClock
+    from headwater.testing.pipeline_run import run as run
     from headwater.testing.view_server import ViewServer as ViewServer
 
-__all__ = ["Broker", "SettableClock", "ViewServer"]
+__all__ = ["Broker", "SettableClock", "ViewServer", "run"]
 
 _HOMES = {
     "Broker": "headwater.testing.broker",
     "SettableClock": "headwater.testing.clock",
     "ViewServer": "headwater.testing.view_server",
+    "run": "headwater.testing.pipeline_run",
 }
 
 

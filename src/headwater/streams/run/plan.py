@@ -1,6 +1,6 @@
 """From a flow to a query that Spark will take: planned, checked, not yet started."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pyspark.errors import AnalysisException
@@ -11,6 +11,7 @@ from headwater.errors import InvalidRequest
 from headwater.streams.datasets import Flow, MaterializedView, Table
 from headwater.streams.graph import Graph
 from headwater.streams.run.checkpoints import Checkpoint
+from headwater.streams.run.grouping import grouping_columns
 from headwater.streams.run.inputs import Inputs
 from headwater.streams.run.records import (
     DELETED,
@@ -58,6 +59,7 @@ def plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) -> 
     inputs = Inputs(graph, spark, where, checkpoint)
     result = inputs.result(flow)
     refuse_twins(result.columns, output)
+    output = _with_key(output, result)
     result = flatten_windows(result)
     refuse_unfit(result.schema, output)
     try:
@@ -85,6 +87,20 @@ def plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) -> 
         ),
         reads=dict(inputs.topics),
     )
+
+
+def _with_key(output: Table | MaterializedView, result: DataFrame) -> Table | MaterializedView:
+    """A view that names no key has that of its aggregation."""
+    if output.key or isinstance(output, Table):
+        return output
+    found = grouping_columns(result)
+    if not found:
+        raise InvalidRequest(
+            f"{output.location}: the key of {output.name!r} cannot be told from its query",
+            hint='name it: key="..." (for pyspark.pipelines: '
+            'table_properties={"headwater.key": "..."})',
+        )
+    return replace(output, key=found)
 
 
 def _output_mode(

@@ -3,6 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -20,6 +21,7 @@ from headwater.streams.run.status import Status
 from headwater.streams.run.supervision import Supervised
 from headwater.streams.run.surroundings import Surroundings
 from headwater.streams.sink.foreach_batch import into_topic
+from headwater.streams.source.options import DEAD_SUFFIX
 
 LOOK_S: Final = 0.2
 PUBLISH_S: Final = 2.0
@@ -58,6 +60,7 @@ class Runner:
             for each in supervised:
                 each.step(is_paused=False)
             statuses += [each.finish() for each in supervised]
+        statuses = self._with_dead(statuses)
         for status in statuses:
             self._board.publish(status)
         return statuses
@@ -101,8 +104,21 @@ class Runner:
             on_status(statuses)
         # While the log is away, queries say so themselves, and a later report will come through.
         with contextlib.suppress(HeadwaterError):
-            for status in statuses:
+            for status in self._with_dead(statuses):
                 self._board.publish(status)
+
+    def _with_dead(self, statuses: list[Status]) -> list[Status]:
+        """The same, with the number of dead letters of what each query reads."""
+        letters = {
+            topic: topic + DEAD_SUFFIX for each in statuses for topic in each.reads.values()
+        }
+        found = self._client.admin.topics.sizes(letters.values())
+        return [
+            replace(
+                each, dead=sum(found.get(letters[topic], 0) for topic in set(each.reads.values()))
+            )
+            for each in statuses
+        ]
 
     def _start(self, planned: Planned) -> StreamingQuery:
         prepare(self._client, planned)

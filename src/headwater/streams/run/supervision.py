@@ -73,7 +73,7 @@ class Supervised:
         if self.state not in ("done", "failed", "paused"):
             self.state = "stopped"
 
-    def status(self, dead: int = 0) -> Status:
+    def status(self) -> Status:
         planned, counts = self.planned, self._counts
         return Status(
             pipeline=planned.pipeline,
@@ -92,7 +92,6 @@ class Supervised:
             watermark=counts.watermark,
             state_bytes=counts.state_bytes,
             late=counts.late,
-            dead=dead,
             broken=dict(counts.broken),
             restarts=self.restarts,
             error=self.error,
