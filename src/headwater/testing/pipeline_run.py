@@ -1,4 +1,4 @@
-"""A whole pipeline in a test: fed, run to the end of its input on a real broker and a real Spark, and read."""
+"""A whole pipeline in a test: fed, run to the end of its input on a real broker and Spark, and read."""
 
 import json
 import tempfile
@@ -60,8 +60,8 @@ def run(
 
     Several feeds are run one after another, as they would arrive over time: a watermark moves from one to
     the next. A value is an object (sent as JSON) or bytes; `(key, value)` sets the key, and `(key, None)`
-    deletes it from a changelog, whose rows are otherwise keyed by its key columns. Raises `Unavailable` with
-    the reason if a query fails.
+    deletes it from a changelog, whose rows are otherwise keyed by its key columns. Raises `Unavailable`
+    with the reason if a query fails.
     """
     from headwater.streams.run.runner import Runner  # noqa: PLC0415  pyspark is slow to import
     from headwater.streams.run.surroundings import Surroundings  # noqa: PLC0415
@@ -98,9 +98,7 @@ def _inputs(graph: Graph) -> list[str]:
 
 
 def _send(client: "Client", graph: Graph, feed: Feed) -> None:
-    keys = {
-        each.topic: each.key for each in graph.datasets.values() if isinstance(each, Changelog)
-    }
+    keys = {each.topic: each.key for each in graph.datasets.values() if isinstance(each, Changelog)}
     with client.producer(value_format="bytes") as producer:
         for topic, values in feed.items():
             for each in values:

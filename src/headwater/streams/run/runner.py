@@ -109,9 +109,7 @@ class Runner:
 
     def _with_dead(self, statuses: list[Status]) -> list[Status]:
         """The same, with the number of dead letters of what each query reads."""
-        letters = {
-            topic: topic + DEAD_SUFFIX for each in statuses for topic in each.reads.values()
-        }
+        letters = {topic: topic + DEAD_SUFFIX for each in statuses for topic in each.reads.values()}
         found = self._client.admin.topics.sizes(letters.values())
         return [
             replace(
