@@ -4,6 +4,7 @@ import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.errors import Corruption
-from headwater.log import compaction
+from headwater.log import cleaner, compaction
 from headwater.log.cleaner import clean
 from headwater.log.partition import PartitionLog
 from headwater.log.settings import LogSettings
@@ -163,16 +164,32 @@ def test_compacted_log_is_the_latest_record_of_every_key(
         table.check_retries(recovered)
 
 
-def test_a_pass_over_very_many_records_goes_only_as_far_as_its_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("most_offsets", [1, 7])
+def test_a_pass_over_very_many_records_goes_only_as_far_as_its_memory(
+    tmp_path: Path, most_offsets: int
+) -> None:
     table = filled(tmp_path)
+    remembered: list[int] = []
+    remember = cleaner._latest_offsets
+
+    def counted(*arguments: Any) -> dict[bytes, int]:
+        latest = remember(*arguments)
+        remembered.append(len(latest))
+        return latest
+
     passes = []
-    with patch.object(compaction, "MOST_OFFSETS", 7):
+    with (
+        patch.object(compaction, "MOST_OFFSETS", most_offsets),
+        patch.object(cleaner, "_latest_offsets", counted),
+    ):
         while table.compact():
             passes.append(table.log.state.cleaned_to)
             table.check_clean()
             table.check(table.log)
-    assert passes[:3] == [7, 14, 21]
+            table.clock.advance(seconds=40)
+    assert passes[:3] == [most_offsets, 2 * most_offsets, 3 * most_offsets]
     assert passes[-1] == table.log.segments[-1].base_offset
+    assert max(remembered) <= most_offsets
 
 
 def filled(root: Path, seed: int = 1) -> Table:
