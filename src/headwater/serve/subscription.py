@@ -106,8 +106,9 @@ class Subscription:
             try:
                 mark, pieces = self._take(mark)
             except OffsetOutOfRange:
-                mark = tail.now
-                continue
+                async for piece in self._resync("it was read slower than changes arrived"):
+                    yield piece
+                return
             if pieces:
                 yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
                 sent_s = loop.time()
