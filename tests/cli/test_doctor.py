@@ -16,7 +16,8 @@ def test_doctor_finds_the_broker(headwater: Run, bootstrap: str) -> None:
     assert result.code == 0
     found = {row[0]: row[1:] for row in result.rows}
     assert list(found) == [
-        *("python", "librdkafka", "data folder", "free disk", "open files", "port", "java"),
+        *("python", "librdkafka", "data folder", "free disk", "open files", "port"),
+        *("java", "spark"),
         "broker",
     ]
     assert found["broker"][0] == "ok"
@@ -68,3 +69,14 @@ def test_bench_leaves_nothing_behind(headwater: Run) -> None:
     assert [row[0] for row in result.rows] == ["send, one by one", "produce", "consume"]
     assert result.rows[2][1] == "2201"
     assert "headwater-bench" not in headwater("topic", "list").out
+
+
+def test_a_java_too_old_for_spark_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_392\"' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    found = checks.check_java()
+    assert (found.state, found.fix) == ("warn", "install Java 17 or newer")
+    assert "too old" in found.detail

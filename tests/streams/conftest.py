@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,17 @@ from headwater.testing import Broker
 from rigs.client_fixtures import client, group, new_topic, topic
 
 __all__ = ["client", "group", "new_topic", "topic"]
+
+
+HERE = Path(__file__).parent
+TIMEOUT_S = 300
+"""A JVM takes its time to start on a busy machine."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for each in items:
+        if HERE in each.path.parents:
+            each.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
 @pytest.fixture(scope="session")

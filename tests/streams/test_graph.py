@@ -219,3 +219,43 @@ def test_a_file_for_sparks_own_pipelines_is_read_as_it_is(tmp_path: Path) -> Non
         "daily": "daily",
         "first": "everything",
     }
+
+
+def test_a_pipeline_that_spark_itself_would_run_is_read_by_its_specification(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "spark-pipeline.yml").write_text(
+        "name: sales\nstorage: somewhere\nconfiguration: {spark.sql.shuffle.partitions: 1}\n"
+        "libraries: [{glob: {include: transformations/**}}]\n"
+    )
+    nested = tmp_path / "transformations" / "daily"
+    nested.mkdir(parents=True)
+    (nested / "numbers.py").write_text(
+        "from pyspark import pipelines as dp\n"
+        "@dp.materialized_view\n"
+        "def numbers():\n"
+        "    return spark.range(10)\n"
+    )
+    for path in (tmp_path, tmp_path / "spark-pipeline.yml"):
+        (pipeline,) = find_pipelines(path)
+        (flow,) = pipeline.graph().queries
+        assert (pipeline.name, flow.name) == ("sales", "numbers")
+        assert flow.spark_conf == {"spark.sql.shuffle.partitions": "1"}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("[", "is not YAML"),
+        ("storage: here\n", "does not name its pipeline"),
+        ("name: a\nstorag: b\n", "unknown field 'storag'"),
+        ("name: a\nlibraries: [x]\n", "a library without a glob"),
+        ("name: a\nlibraries: [{glob: {include: x/**}}]\n", "names no file that exists"),
+    ],
+)
+def test_a_specification_that_cannot_be_used_is_one_sentence(
+    tmp_path: Path, content: str, words: str
+) -> None:
+    (tmp_path / "spark-pipeline.yml").write_text(content)
+    with pytest.raises((InvalidRequest, NotFound), match=words):
+        find_pipelines(tmp_path)

@@ -5,6 +5,7 @@ view is kept incrementally where Spark can; its key is `table_properties={"headw
 columns it is grouped by.
 """
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final
@@ -27,14 +28,17 @@ from headwater.streams.pipeline import Pipeline
 KEY_PROPERTY: Final = "headwater.key"
 
 
-def collecting(pipeline: Pipeline) -> AbstractContextManager[None]:
+def collecting(
+    pipeline: Pipeline, spark_conf: Mapping[str, str] | None = None
+) -> AbstractContextManager[None]:
     """While this is entered, what `pyspark.pipelines` decorates becomes part of `pipeline`."""
-    return graph_element_registration_context(_Registry(pipeline))
+    return graph_element_registration_context(_Registry(pipeline, spark_conf or {}))
 
 
 class _Registry(GraphElementRegistry):
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Pipeline, spark_conf: Mapping[str, str]) -> None:
         self._pipeline = pipeline
+        self._spark_conf = spark_conf
 
     def register_output(self, output: Output) -> None:
         where = _location(output.source_code_location)
@@ -64,7 +68,8 @@ class _Registry(GraphElementRegistry):
     def register_flow(self, flow: SparkFlow) -> None:
         where = _location(flow.source_code_location)
         name, target = _last(flow.name), _last(flow.target)
-        self._pipeline.add_flow(Flow(name, target, flow.func, (), where, flow.spark_conf))
+        spark_conf = {**self._spark_conf, **flow.spark_conf}
+        self._pipeline.add_flow(Flow(name, target, flow.func, (), where, spark_conf))
 
     def register_auto_cdc_flow(self, flow: AutoCdcFlow) -> None:
         raise NotSupported(

@@ -9,16 +9,22 @@ from types import ModuleType
 from typing import Final
 
 from headwater.errors import InvalidRequest, NotFound
-from headwater.streams.pipeline import Pipeline
+from headwater.streams.pipeline import DEFAULT_FOLDER, Pipeline
+from headwater.streams.specification import Specification, find_specification
 
-DEFAULT_FOLDER: Final = "pipelines"
 _SPARK_PIPELINES: Final = re.compile(
     r"^\s*(from pyspark import .*\bpipelines\b|(from|import) pyspark\.pipelines\b)", re.MULTILINE
 )
 
 
 def find_pipelines(path: Path | None = None) -> list[Pipeline]:
-    """The pipelines of a file or a folder; without a path, of `pipelines/` or `pipelines.py`."""
+    """The pipelines of a file or a folder; without a path, of `pipelines/` or `pipelines.py`.
+
+    A folder with a `spark-pipeline.yml`, or that file itself, is one pipeline of Spark's own kind.
+    """
+    specification = find_specification(path)
+    if specification is not None:
+        return [_specified(specification)]
     files = _files(path)
     found: dict[str, Pipeline] = {}
     for file in files:
@@ -103,6 +109,17 @@ def _pipelines_of(file: Path) -> list[Pipeline]:
     with collecting(named_after_file):
         found = _pipelines_in(_load(file))
     return [*found, named_after_file]
+
+
+def _specified(file: Path) -> Pipeline:
+    specification = Specification.of(file)
+    pipeline = Pipeline(specification.name)
+    from headwater.streams.declarative import collecting  # noqa: PLC0415  imports pyspark
+
+    with collecting(pipeline, specification.configuration):
+        for each in specification.files:
+            _load(each)
+    return pipeline
 
 
 def _pipelines_in(module: ModuleType) -> list[Pipeline]:

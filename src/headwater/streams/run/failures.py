@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from py4j.protocol import Py4JJavaError
+
 _ERROR_CLASS: Final = re.compile(r"^\[[A-Z0-9_.]+\]\s*")
 _OURS: Final = re.compile(r"^(?:\w+\.)*headwater\.errors\.\w+: (?P<what>.+)$", re.MULTILINE)
 _PYTHON: Final = re.compile(
@@ -13,7 +15,7 @@ _LONGEST: Final = 500
 
 def in_one_sentence(error: BaseException) -> str:
     """The innermost message: ours where one of ours is to blame, else the user's Python, else Spark's."""
-    text = str(error)
+    text = _text(error)
     found = _OURS.findall(text)
     if found:
         return _short(found[-1])
@@ -23,6 +25,17 @@ def in_one_sentence(error: BaseException) -> str:
         return _short(f"{kind}: {what}")
     lines = [each.strip() for each in text.splitlines() if each.strip()]
     return _short(_ERROR_CLASS.sub("", lines[0]) if lines else type(error).__name__)
+
+
+def _text(error: BaseException) -> str:
+    """What it says; of an error inside Java, what its causes say, the innermost last."""
+    if not isinstance(error, Py4JJavaError):
+        return str(error)
+    messages, cause = [], error.java_exception
+    while cause is not None:
+        messages.append(str(cause.getMessage() or ""))
+        cause = cause.getCause()
+    return "\n".join(each for each in messages if each)
 
 
 def _short(text: str) -> str:

@@ -1,8 +1,8 @@
 """The columns that a query groups by: the key of a materialized view that names none."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
-from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame
 
 _TRANSPARENT: Final = ("Project", "Filter", "SubqueryAlias", "EventTimeWatermark", "View")
@@ -15,21 +15,24 @@ def grouping_columns(frame: DataFrame) -> tuple[str, ...]:
     while plan.nodeName() in _TRANSPARENT:
         plan = plan.children().apply(0)
     if plan.nodeName() == "Deduplicate":
-        names = _names(plan.keys())
+        names = [str(each.name()) for each in _each(plan.keys())]
     elif plan.nodeName() == "Aggregate":
-        names = _names(plan.groupingExpressions())
+        results = list(_each(plan.aggregateExpressions()))
+        names = [_result_of(each, results) for each in _each(plan.groupingExpressions())]
     else:
         return ()
-    return names if set(names) <= set(frame.columns) else ()
+    return tuple(names) if set(names) <= set(frame.columns) else ()
 
 
-def _names(expressions: Any) -> tuple[str, ...]:
-    return tuple(_name(expressions.apply(place)) for place in range(expressions.length()))
+def _result_of(grouping: Any, results: list[Any]) -> str:
+    """The column that shows what is grouped by: `window(at, ...) AS minute` is `minute`."""
+    for each in results:
+        shown = each.child() if each.getClass().getSimpleName() == "Alias" else each
+        if shown.semanticEquals(grouping):
+            return str(each.name())
+    return ""
 
 
-def _name(expression: Any) -> str:
-    """An expression without a name stands for itself: its text is the name of no column."""
-    try:
-        return str(expression.name())
-    except Py4JError:
-        return str(expression.sql())
+def _each(expressions: Any) -> Iterator[Any]:
+    for place in range(expressions.length()):
+        yield expressions.apply(place)

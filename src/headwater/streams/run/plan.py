@@ -90,10 +90,12 @@ def plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) -> 
 
 
 def _with_key(output: Table | MaterializedView, result: DataFrame) -> Table | MaterializedView:
-    """A view that names no key has that of its aggregation."""
+    """A view that names no key has that of its aggregation; one that is no stream may be a set of rows."""
     if output.key or isinstance(output, Table):
         return output
     found = grouping_columns(result)
+    if not found and not result.isStreaming:
+        found = tuple(result.columns)
     if not found:
         raise InvalidRequest(
             f"{output.location}: the key of {output.name!r} cannot be told from its query",
@@ -108,6 +110,7 @@ def _output_mode(
 ) -> OutputMode:
     """A view takes each change of a row at once, where Spark can give it; a table takes final rows."""
     if not frame.isStreaming:
+        _refuse_unrefreshable(flow, output)
         return "append"
     wanted: tuple[OutputMode, ...] = (
         (output.output_mode,)
@@ -128,6 +131,20 @@ def _output_mode(
         if isinstance(output, Table)
         else "",
     )
+
+
+def _refuse_unrefreshable(flow: Flow, output: Table | MaterializedView) -> None:
+    """What is computed anew each time can only be a view, and sets no rows aside."""
+    if isinstance(output, Table):
+        raise InvalidRequest(
+            f"{flow.location}: {flow.name!r} is not a stream, so there is nothing to append",
+            hint="keep its result with @pipeline.materialized_view, or read a topic",
+        )
+    if any(rule.action == "quarantine" for rule in output.expectations):
+        raise InvalidRequest(
+            f"{output.location}: {output.name!r} is no stream, so its rows cannot go to quarantine",
+            hint="use warn, drop or fail",
+        )
 
 
 def _refusal(spark: SparkSession, frame: DataFrame, mode: OutputMode) -> str:

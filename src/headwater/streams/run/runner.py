@@ -4,10 +4,10 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headwater.client.client import Client
@@ -17,8 +17,9 @@ from headwater.streams.graph import Graph
 from headwater.streams.run.board import Board, Wishes
 from headwater.streams.run.outputs import prepare
 from headwater.streams.run.plan import Planned, plan
+from headwater.streams.run.refresh import Ends, Refreshing, refresh
 from headwater.streams.run.status import Status
-from headwater.streams.run.supervision import Supervised
+from headwater.streams.run.supervision import Query, Supervised
 from headwater.streams.run.surroundings import Surroundings
 from headwater.streams.sink.foreach_batch import into_topic
 from headwater.streams.source.options import DEAD_SUFFIX
@@ -118,14 +119,22 @@ class Runner:
             for each in statuses
         ]
 
-    def _start(self, planned: Planned) -> StreamingQuery:
+    def _start(self, planned: Planned) -> Query:
         prepare(self._client, planned)
+        if not planned.is_streaming:
+            return self._refreshing(planned).start(once=False)
         writer = self._writer(planned).trigger(processingTime=self._where.trigger_interval)
         return writer.start()
 
-    def _start_once(self, planned: Planned) -> StreamingQuery:
+    def _start_once(self, planned: Planned) -> Query:
         prepare(self._client, planned)
+        if not planned.is_streaming:
+            return self._refreshing(planned).start(once=True)
         return self._writer(planned).trigger(availableNow=True).start()
+
+    def _refreshing(self, planned: Planned) -> Refreshing:
+        work = partial(refresh, self._spark, planned, self._where)
+        return Refreshing(planned, work, Ends(self._client, planned.reads.values()), self._clock)
 
     def _writer(self, planned: Planned) -> DataStreamWriter:
         output = planned.output

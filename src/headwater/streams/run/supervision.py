@@ -13,12 +13,14 @@ from headwater.errors import HeadwaterError
 from headwater.streams.datasets import MaterializedView
 from headwater.streams.run.failures import in_one_sentence
 from headwater.streams.run.plan import Planned
+from headwater.streams.run.refresh import Refreshing
 from headwater.streams.run.status import Counts, State, Status
 
 FIRST_DELAY_S: Final = 1.0
 LONGEST_DELAY_S: Final = 60.0
 
-Start = Callable[[Planned], StreamingQuery]
+Query = StreamingQuery | Refreshing
+Start = Callable[[Planned], Query]
 
 
 class Supervised:
@@ -28,7 +30,7 @@ class Supervised:
         self.planned = planned
         self._start = start
         self._clock = clock
-        self._query: StreamingQuery | None = None
+        self._query: Query | None = None
         self._counts = Counts()
         self._delay_s = FIRST_DELAY_S
         self._due_s = 0.0
@@ -108,13 +110,13 @@ class Supervised:
             self.state = "running"
             self._batch_at_start = self._counts.batch
 
-    def _note_progress(self, query: StreamingQuery) -> None:
+    def _note_progress(self, query: Query) -> None:
         for each in query.recentProgress:
             self._counts.add(json.loads(each.json))
         if self._counts.batch != self._batch_at_start:
             self._delay_s, self.error = FIRST_DELAY_S, None
 
-    def _ended(self, query: StreamingQuery) -> None:
+    def _ended(self, query: Query) -> None:
         self._query = None
         failure = query.exception()
         if failure is None:

@@ -1,0 +1,148 @@
+"""A materialized view that is no stream: computed anew when what it reads has changed.
+
+Only the difference to what its topic holds is written, in one transaction, deletions included. So a refresh
+that is cut off is made good by the next one, and subscribers see changes, not copies.
+"""
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headwater.client.client import Client
+from headwater.clock import Clock
+from headwater.streams.run.inputs import FORMAT
+from headwater.streams.run.plan import Planned
+from headwater.streams.run.surroundings import Surroundings
+
+LOOK_S: Final = 1.0
+_KEPT_REPORTS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Progress in the form of Spark's reports."""
+
+    json: str
+
+
+class Refreshing:
+    """Looks like a streaming query to its supervisor; works on a thread of its own."""
+
+    def __init__(
+        self, planned: Planned, refresh: Callable[[], int], ends: "Ends", clock: Clock
+    ) -> None:
+        self._refresh = refresh
+        self._ends = ends
+        self._clock = clock
+        self._run_id = str(uuid4())
+        self._stop = threading.Event()
+        self._failure: Exception | None = None
+        self._reports: list[Report] = []
+        self._thread = threading.Thread(target=self._run, name=planned.name, daemon=True)
+
+    def start(self, *, once: bool) -> "Refreshing":
+        if once:
+            self._stop.set()
+        self._thread.start()
+        return self
+
+    @property
+    def isActive(self) -> bool:  # noqa: N802  Spark's names
+        return self._thread.is_alive()
+
+    @property
+    def recentProgress(self) -> list[Report]:  # noqa: N802
+        return list(self._reports)
+
+    def exception(self) -> Exception | None:
+        return self._failure
+
+    def awaitTermination(self) -> None:  # noqa: N802
+        self._thread.join()
+
+    def stop(self) -> None:
+        """End after the refresh at hand."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            seen: Mapping[str, Any] | None = None
+            while True:
+                now = self._ends.now()
+                if now != seen:
+                    self._report(self._refresh)
+                    seen = now
+                if self._stop.wait(LOOK_S):
+                    return
+        except Exception as error:  # noqa: BLE001  the supervisor decides
+            self._failure = error
+
+    def _report(self, refresh: Callable[[], int]) -> None:
+        began_s = self._clock.monotonic_s()
+        rows = refresh()
+        seconds = self._clock.monotonic_s() - began_s
+        number = json.loads(self._reports[-1].json)["batchId"] + 1 if self._reports else 0
+        progress = {
+            "runId": self._run_id,
+            "batchId": number,
+            "numInputRows": rows,
+            "processedRowsPerSecond": rows / seconds if seconds else 0.0,
+            "durationMs": {"triggerExecution": int(seconds * 1000)},
+        }
+        self._reports = [*self._reports[-_KEPT_REPORTS:], Report(json.dumps(progress))]
+
+
+class Ends:
+    """How far the topics that a query reads reach."""
+
+    def __init__(self, client: Client, topics: Iterable[str]) -> None:
+        self._client = client
+        self._topics = sorted(set(topics))
+
+    def now(self) -> dict[str, int]:
+        return self._client.admin.topics.ends_of(self._topics)
+
+
+def refresh(spark: SparkSession, planned: Planned, where: Surroundings) -> int:
+    """Bring the topic of a view up to the present result; returns how many rows that has."""
+    options = where.options()
+    # Spark looks for data sources in the session of the thread.
+    sessions = SparkSession._get_j_spark_session_class(spark._jvm)  # noqa: SLF001
+    sessions.setActiveSession(spark._jsparkSession)  # noqa: SLF001
+    present = _one_per_key(planned).persist()
+    try:
+        topic = planned.output.topic
+        stored = spark.read.format(FORMAT).options(**options).option("subscribe", topic).load()
+        latest = stored.groupBy("key").agg(F.max_by("value", "offset").alias("stored"))
+        changed = (
+            present.join(latest, "key", "full_outer")
+            .filter(~F.col("value").eqNullSafe(F.col("stored")))
+            .select("key", "value")
+        )
+        # One task is one transaction: readers see the whole refresh or nothing of it.
+        writing = changed.coalesce(1).write.format(FORMAT).options(**options)
+        writing.option("topic", topic).mode("append").save()
+        return present.count()
+    finally:
+        present.unpersist()
+
+
+def _one_per_key(planned: Planned) -> DataFrame:
+    message = F.lit(f"two rows of {planned.output.name!r} have the same key")
+    return (
+        planned.records.groupBy("key")
+        .agg(F.first("value").alias("value"), F.count("*").alias("copies"))
+        .select(
+            "key",
+            F.when(F.col("copies") > 1, F.raise_error(message))
+            .otherwise(F.col("value"))
+            .alias("value"),
+        )
+    )

@@ -1,0 +1,98 @@
+"""Views that are no stream: computed anew when what they read has changed, only differences written."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headwater.client import Client
+from headwater.errors import InvalidRequest
+from headwater.streams.pipeline import Pipeline
+from headwater.streams.run.runner import Runner
+from headwater.streams.run.status import Status
+from headwater.streams.run.surroundings import Surroundings
+
+
+class Cities:
+    """Counts customers by city, from the changelog of customers alone."""
+
+    def __init__(self, spark: SparkSession, client: Client, customers: str, folder: Path) -> None:
+        self.client = client
+        self.customers = customers
+        self.runner = Runner(
+            spark, client, Surroundings(client.connection.address.bootstrap, folder)
+        )
+        self.pipeline = Pipeline(f"cities-{customers}")
+        self.pipeline.changelog(
+            customers, name="customers", key="id", schema="id LONG, city STRING"
+        )
+
+    def move(self, customer: int, city: str | None) -> None:
+        value = None if city is None else {"id": customer, "city": city}
+        self.client.send(self.customers, value, key=str(customer))
+
+    def once(self) -> Status:
+        (status,) = self.runner.run_once([self.pipeline.graph()])
+        return status
+
+    def changes(self, dataset: str) -> list[tuple[str, Any]]:
+        topic = self.pipeline.topic_of(dataset, 1)
+        with self.client.consumer(topic, until="end") as records:
+            return [(str(each.key), each.value) for each in records]
+
+
+@pytest.fixture
+def cities(
+    spark: SparkSession, client: Client, new_topic: Callable[..., str], tmp_path: Path
+) -> Cities:
+    return Cities(spark, client, new_topic(partitions=1), tmp_path)
+
+
+def by_city(customers: DataFrame) -> DataFrame:
+    return customers.groupBy("city").agg(F.count("*").alias("customers"))
+
+
+def test_only_what_changed_is_written_and_what_is_gone_is_deleted(cities: Cities) -> None:
+    cities.pipeline.materialized_view(name="counts")(by_city)
+    cities.move(1, "Rome")
+    cities.move(2, "Oslo")
+    assert (cities.once().state, cities.once().state) == ("done", "done")
+    before = cities.changes("counts")
+    assert sorted(before) == [
+        ('{"city":"Oslo"}', {"city": "Oslo", "customers": 1}),
+        ('{"city":"Rome"}', {"city": "Rome", "customers": 1}),
+    ]
+    cities.move(2, "Rome")
+    cities.once()
+    assert sorted(cities.changes("counts")[len(before) :], key=str) == [
+        ('{"city":"Oslo"}', None),
+        ('{"city":"Rome"}', {"city": "Rome", "customers": 2}),
+    ]
+
+
+def test_rows_without_a_key_are_a_set_of_rows(cities: Cities, spark: SparkSession) -> None:
+    cities.pipeline.materialized_view(name="numbers")(lambda: spark.range(3))
+    assert cities.once().state == "done"
+    assert sorted(value["id"] for _, value in cities.changes("numbers")) == [0, 1, 2]
+
+
+def test_two_rows_of_one_key_are_refused(cities: Cities) -> None:
+    @cities.pipeline.materialized_view(key="city")
+    def wrong(customers: DataFrame) -> DataFrame:
+        return customers
+
+    cities.move(1, "Rome")
+    cities.move(2, "Rome")
+    status = cities.once()
+    assert status.state == "failed"
+    assert "two rows of 'wrong' have the same key" in str(status.error)
+    assert cities.changes("wrong") == []
+
+
+def test_a_table_takes_no_rows_that_are_no_stream(cities: Cities) -> None:
+    cities.pipeline.table(name="counts")(by_city)
+    with pytest.raises(InvalidRequest, match="nothing to append"):
+        cities.once()
