@@ -50,6 +50,7 @@ def test_a_folder_that_cannot_be_written_fails(
 
 def test_java_is_only_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
     assert checks.check_java().state == "warn"
 
 
