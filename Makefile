@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ROUNDS ?= 24
 SEED ?= 1
+JOBS ?= 2
 BROKER ?= headwater
 
 .DEFAULT_GOAL := help
@@ -22,8 +23,8 @@ $(READY): pyproject.toml
 demo: $(READY) ## three producers, two groups, one kill -9: nothing lost, nothing doubled
 	$(BIN)/python -m demo
 
-test: $(READY) ## run the tests (real clients; what is missing on this machine is skipped)
-	$(BIN)/python -m pytest
+test: $(READY) ## run the tests, JOBS=2 at a time (real clients; what is missing on this machine is skipped)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 check: $(READY) ## format, lint, types, layers
 	$(BIN)/ruff format --check .

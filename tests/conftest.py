@@ -8,12 +8,25 @@ import pytest
 from rigs.brokers import RIGS, Broker
 from rigs.process import Unavailable
 
+SPARK_TESTS = "streams"
+"""They share one session: a JVM takes seconds to start."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     # kafka-python reads its schemas in a way that Python 3.11 calls old.
     config.addinivalue_line(
         "filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning"
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Tests run in several processes: a file in one of them, all that needs Spark in one, and first."""
+    for each in items:
+        group = SPARK_TESTS if SPARK_TESTS in each.path.parts else str(each.path)
+        each.add_marker(pytest.mark.xdist_group(group))
+    yield
+    items.sort(key=lambda each: SPARK_TESTS not in each.path.parts)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
