@@ -15,7 +15,7 @@ GROUPS = ("billing", "search")
 Place = tuple[int, int]
 """(partition, offset)"""
 
-PATIENCE_S = 40
+PATIENCE_S = 100
 PATIENT = {
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 200,
