@@ -21,6 +21,9 @@ PATIENT = {
     "reconnect.backoff.max.ms": 200,
     "retry.backoff.ms": 20,
     "log_level": 0,
+    # librdkafka joins no group while an answer about topics is due, and does not ask again if it was lost
+    # with the broker: the next regular question, in five minutes by default, gets it going.
+    "topic.metadata.refresh.interval.ms": 1000,
 }
 PRODUCERS = {
     "exact-0": {"enable.idempotence": True},
