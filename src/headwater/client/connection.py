@@ -49,6 +49,9 @@ PRODUCING: Options = {
 }
 
 CONSUMING: Options = {
+    # librdkafka waits with joining for an answer about topics, and if that was lost with its broker, until
+    # it asks the next time: that must not be five minutes.
+    "topic.metadata.refresh.interval.ms": 10_000,
     # A position that is not in the log any more is an error, never a silent jump.
     "auto.offset.reset": "error",
     "enable.partition.eof": True,
