@@ -91,6 +91,7 @@ class Supervised:
             rows_per_second=counts.rows_per_second,
             batch_ms=counts.batch_ms,
             lag=counts.lag,
+            positions=dict(counts.positions),
             watermark=counts.watermark,
             state_bytes=counts.state_bytes,
             late=counts.late,
