@@ -46,6 +46,4 @@ def _copy(folder: Path) -> list[str]:
     except OSError as error:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise InvalidRequest(f"{folder} cannot be made: {error.strerror or error}") from error
-    return sorted(
-        str(each.relative_to(folder)) for each in folder.rglob("*") if not each.is_dir()
-    )
+    return sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if not each.is_dir())

@@ -78,7 +78,9 @@ class Shop:
     def _visit(self, at: datetime) -> None:
         search, product = self._new_id(), self._chance.choice(PRODUCTS)
         phrase = f"{self._chance.choice(ADJECTIVES)} {product}"
-        self._deliver(at, _event("shop.searches", search, at, id=search, phrase=phrase))
+        # Nobody waits for an answer, so nobody sends it again.
+        event = _event("shop.searches", search, at, id=search, phrase=phrase)
+        self._deliver(at, event, is_retried=False)
         if self._chance.random() < 0.6:
             # The pipeline counts clicks within five minutes of their search.
             clicked_at = at + self._between(2, 400)
@@ -107,12 +109,12 @@ class Shop:
             fields = {"id": self._new_id(), "order_id": order, "amount": total}
             yield paid_at, _event("shop.payments", order, paid_at, **fields)
 
-    def _deliver(self, at: datetime, event: Event) -> None:
+    def _deliver(self, at: datetime, event: Event, *, is_retried: bool = True) -> None:
         """Put it on its way: most events arrive at once, and once."""
         if self._chance.random() < 0.03:
             at += self._between(1, STRAGGLERS_S)
         self._arrive(at, event)
-        if self._chance.random() < 0.02:
+        if is_retried and self._chance.random() < 0.02:
             self._arrive(at + self._between(0, 60), event)
         if self._chance.random() < 0.0005:
             self._arrive(at, self._broken(event))

@@ -1,8 +1,8 @@
 """The shop's pipeline: topics in, tables and views out. Bodies are plain PySpark.
 
-Who comes too late is decided where events enter: one that is ten minutes behind the newest is dropped there,
-and counted. The same event sent twice has the same id and time: `dropDuplicates` keeps one, and the time
-tells Spark when it may forget it.
+Who comes too late is decided where events enter: one that is ten minutes behind the newest is dropped,
+and counted. The same event sent twice has the same id and time: `dropDuplicates` keeps one of them, and
+the time tells Spark when it may forget it.
 """
 
 from pyspark.sql import DataFrame

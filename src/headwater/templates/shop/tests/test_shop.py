@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from feed import Shop
+from pipelines.shop import click_through, revenue, shop
 from pyspark.sql import SparkSession
 
 import headwater as hw
-from pipelines.shop import click_through, revenue, shop
 
 ORDER = {"id": "7", "customer": 1, "product": "tea", "quantity": 2, "total": 12.5}
 BASEL = {"id": 1, "name": "Ann", "city": "Basel"}
