@@ -65,11 +65,14 @@ class Story:
         """All of it; returns what came out beside what should have."""
         self._open()
         self._branches.allow(MINUTES * 3 // 10, PACE_S)
+        self._reach(MINUTES * 3 // 10)
+        # Spark may not be there yet: go on slowly, so that it finds something to do.
+        self._branches.allow(MINUTES * 4 // 10, 8 * PACE_S)
         self._until("every query has done a batch", are_under_way)
         late = self._branches.send_yesterday()
         self._screen.say(f"a phone was offline for a day: {late} events, too late for everybody")
         self._branches.allow(MINUTES * 6 // 10, PACE_S)
-        self._reach(MINUTES * 4 // 10)
+        self._reach(MINUTES * 45 // 100)
         self._kill_broker()
         self._reach(MINUTES * 6 // 10)
         self._branches.allow(MINUTES, PACE_S)
@@ -168,9 +171,12 @@ class Story:
         for each in (self._broker, self._view_server, self._pipeline):
             each.refuse_if_ended()
         if time.monotonic() > deadline_s:
-            errors = [each.error for each in self._progress.statuses.values() if each.error]
-            reason = f": {errors[0]}" if errors else ""
-            raise TimeoutError(f"waited {PATIENCE_S:.0f} s {what}, in vain{reason}")
+            found = self._progress.statuses.values()
+            states = "; ".join(
+                f"{each.query} {each.state}, watermark {each.watermark}, {each.error or 'no error'}"
+                for each in found
+            )
+            raise TimeoutError(f"waited {PATIENCE_S:.0f} s {what}, in vain: {states}")
 
     def _start(self, process: HeadwaterProcess, *arguments: str) -> None:
         process.start(*arguments)
