@@ -92,7 +92,8 @@ class Branches:
 
     def send_yesterday(self) -> int:
         """One phone was offline for a day; returns how many events it had kept."""
-        events = self._shops[0].yesterday(OPENING)
+        phone = Shop(branch=len(self._shops))
+        events = [*phone.open(customers=5), *phone.yesterday(OPENING)]
         with (
             hw.connect(self._address) as client,
             client.producer(value_format="bytes") as producer,

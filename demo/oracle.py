@@ -80,6 +80,8 @@ class Comparison:
     expected: int
     missing: int
     surplus: int
+    examples: tuple[str, ...] = ()
+    """Some rows that make the difference."""
 
     @property
     def is_equal(self) -> bool:
@@ -117,13 +119,20 @@ class Oracle:
         columns = self._database.execute(f'DESCRIBE "{name}"').fetchall()
         typed = ", ".join(_typed(column, kind) for column, kind, *_ in columns)
         self._database.execute(f"CREATE OR REPLACE TABLE typed AS SELECT {typed} FROM found")
+        missing = f'FROM "{name}" EXCEPT ALL FROM typed'
+        surplus = f'FROM typed EXCEPT ALL FROM "{name}"'
         return Comparison(
             name,
             rows=self._count("FROM typed"),
             expected=self._count(f'FROM "{name}"'),
-            missing=self._count(f'FROM (FROM "{name}" EXCEPT ALL FROM typed)'),
-            surplus=self._count(f'FROM (FROM typed EXCEPT ALL FROM "{name}")'),
+            missing=self._count(f"FROM ({missing})"),
+            surplus=self._count(f"FROM ({surplus})"),
+            examples=(*self._some("missing", missing), *self._some("surplus", surplus)),
         )
+
+    def _some(self, what: str, source: str) -> list[str]:
+        rows = self._database.execute(f"FROM ({source}) ORDER BY ALL LIMIT 5").fetchall()
+        return [f"{what}: {', '.join(map(str, each))}" for each in rows]
 
     def _count(self, source: str) -> int:
         ((count,),) = self._database.execute(f"SELECT count(*) {source}").fetchall()

@@ -53,8 +53,8 @@ def show(console: Console, found: list[tuple[str, Comparison]]) -> bool:
     table = Table(
         title="What is there, and what SQL over the same events says", title_justify="left"
     )
-    table.add_column("")
-    for column in ("rows", "expected", "missing or lost", "surplus or doubled", "equal"):
+    table.add_column("", no_wrap=True)
+    for column in ("rows", "expected", "lost", "surplus", "equal"):
         table.add_column(column, justify="right")
     for name, each in found:
         table.add_row(
@@ -63,4 +63,7 @@ def show(console: Console, found: list[tuple[str, Comparison]]) -> bool:
             "[green]equal" if each.is_equal else "[red]DIFFERS",
         )
     console.print(table)
+    for name, each in found:
+        for example in each.examples:
+            console.print(f"{name}: {example}", markup=False, highlight=False)
     return all(each.is_equal for _, each in found)
