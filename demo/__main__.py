@@ -27,13 +27,16 @@ def main() -> int:
     began_s = time.monotonic()
     is_staying = os.environ.get("SERVE", "") not in ("", "0")
     with ExitStack() as closing:
-        directory = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="headwater-")))
+        directory = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="headwater-demo-")))
         screen = closing.enter_context(Screen(console, began_s))
         made = run_headwater(directory, "init", "shop")
         screen.say(f"headwater init shop: {len(made['files'])} files")
         story = Story(directory / "shop", screen, closing)
         try:
-            is_equal = show(console, story.tell())
+            found = story.tell()
+            if not is_staying:
+                screen.stop()
+            is_equal = show(console, found)
             console.print(
                 "[green]equal: nothing lost, nothing counted twice, through two kills"
                 if is_equal

@@ -62,6 +62,9 @@ class Screen:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
         self._is_over.set()
         if self._thread.is_alive():
             self._thread.join()

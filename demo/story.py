@@ -26,7 +26,7 @@ VISITORS: Final = int(os.environ.get("VISITORS", "400"))
 PACE_S: Final = float(os.environ.get("PACE_S", "0.5"))
 BRANCHES: Final = 3
 PARTITIONS: Final = 3
-PATIENCE_S: Final = 300.0
+PATIENCE_S: Final = 600.0
 """For any one step: whoever needs longer is stuck."""
 
 
