@@ -27,7 +27,9 @@ def main() -> int:
     began_s = time.monotonic()
     is_staying = os.environ.get("SERVE", "") not in ("", "0")
     with ExitStack() as closing:
-        directory = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="headwater-demo-")))
+        directory = Path(
+            closing.enter_context(tempfile.TemporaryDirectory(prefix="headwater-demo-"))
+        )
         screen = closing.enter_context(Screen(console, began_s))
         made = run_headwater(directory, "init", "shop")
         screen.say(f"headwater init shop: {len(made['files'])} files")

@@ -13,8 +13,8 @@ from cli.test_help import LEAVES
 from headwater.client import Client
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli-json.md"
-# Held to the page in test_serve.py, test_log_commands.py, test_init.py and test_view_commands.py: they need no
-# broker, are one, or ask another server.
+# Held to the page in test_serve.py, test_log_commands.py, test_init.py and test_view_commands.py: they
+# need no broker, are one, or ask another server.
 ELSEWHERE = {
     "headwater dev",
     "headwater serve",

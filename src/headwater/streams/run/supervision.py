@@ -143,7 +143,9 @@ class Supervised:
             self.state = "paused"
 
 
-def _await_sources(query: StreamingQuery) -> None:
+def _await_sources(query: Query) -> None:
     """Queries begin one after the other: Spark gives up on a source that needs ten seconds to come up."""
+    if isinstance(query, Refreshing):
+        return
     while query.isActive and str(query.status["message"]).startswith("Initializing"):
         time.sleep(_LOOK_S)
