@@ -7,6 +7,7 @@ ROUNDS ?= 24
 SEED ?= 1
 JOBS ?= 2
 BROKER ?= headwater
+SERVE ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench conformance crash transactions streams clean
@@ -20,8 +21,8 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(READY)
 
-demo: $(READY) ## three producers, two groups, one kill -9: nothing lost, nothing doubled
-	$(BIN)/python -m demo
+demo: $(READY) ## a shop from producers to views; broker and Spark are killed, all equals SQL (SERVE=1 goes on)
+	@SERVE=$(SERVE) $(BIN)/python -m demo
 
 test: $(READY) ## run the tests, JOBS=2 at a time (real clients; what is missing on this machine is skipped)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup

@@ -1,1 +1,1 @@
-"""`make demo`: what the broker promises, watched while it happens."""
+"""`make demo`: the whole way from producers to served views, through two kills, compared with SQL."""

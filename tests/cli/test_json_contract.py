@@ -13,9 +13,15 @@ from cli.test_help import LEAVES
 from headwater.client import Client
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli-json.md"
-# Held to the page in test_serve.py, test_log_commands.py and test_view_commands.py: they need no broker,
-# are one, or ask another server.
-ELSEWHERE = {"headwater dev", "headwater serve", "headwater log verify", "headwater log dump"}
+# Held to the page in test_serve.py, test_log_commands.py, test_init.py and test_view_commands.py: they
+# need no broker, are one, or ask another server.
+ELSEWHERE = {
+    "headwater dev",
+    "headwater serve",
+    "headwater init",
+    "headwater log verify",
+    "headwater log dump",
+}
 
 
 def is_elsewhere(command: str) -> bool:

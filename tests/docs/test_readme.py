@@ -2,16 +2,22 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from headwater.testing import Broker
+from cli.test_help import ALL
+from headwater.testing import Broker, ViewServer
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
-SHELL, *PYTHON = re.findall(r"```(?:python)?\n(?=headwater dev|import)(.*?)```", README, re.DOTALL)
+SHELL, PRODUCING, PIPELINE, READING = re.findall(
+    r"```(?:python)?\n((?:headwater init|import).*?)```", README, re.DOTALL
+)
+COMMANDS = [line.split("  #")[0].strip() for line in SHELL.splitlines()]
+(TAIL,) = [each for each in COMMANDS if each.startswith("headwater topic tail")]
 
 
 @pytest.fixture
@@ -20,32 +26,59 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": f"{bin_directory}:{os.environ['PATH']}", "PYTHONUNBUFFERED": "1"}
 
 
-def test_commands_of_the_readme_work(tmp_path: Path, environment: dict[str, str]) -> None:
-    lines = [line.split("  #")[0].strip() for line in SHELL.splitlines()]
-    one_shot = [each for each in lines if each and "serve" not in each and "dev" not in each]
+def first_lines(program: str, count: int, env: dict[str, str], folder: Path) -> list[str]:
+    """What a program prints that would go on for ever."""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], env=env, cwd=folder, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline().rstrip() for _ in range(count)]
+        process.kill()
+    return lines
+
+
+def test_every_command_of_the_readme_exists() -> None:
+    paths = {path for path, _, _ in ALL}
+    words = [each.split() for each in COMMANDS if each.startswith("headwater")]
+    assert len(words) == 5
+    assert all({" ".join(each[:2]), " ".join(each[:3])} & paths for each in words)
+
+
+def test_code_and_commands_of_the_readme_work(tmp_path: Path, environment: dict[str, str]) -> None:
     with Broker() as broker:
         env = {**environment, "HEADWATER_BOOTSTRAP": broker.bootstrap}
-        results = [
-            subprocess.run(
-                line, shell=True, env=env, cwd=tmp_path, capture_output=True, text=True, check=False
-            )
-            for line in one_shot
+        (value,) = first_lines(PRODUCING, 1, env, tmp_path)
+        assert value == "{'id': '7', 'amount': 12.5, 'at': '2026-09-01T10:00:07Z'}"
+        tail = subprocess.run(
+            TAIL, shell=True, env=env, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+    assert tail.returncode == 0, tail.stderr
+    assert '"amount":12.5' in tail.stdout
+
+
+@pytest.mark.timeout(300)
+def test_the_pipeline_of_the_readme_fills_the_view_that_it_reads(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java, which is not on PATH")
+    (tmp_path / "pipelines.py").write_text(PIPELINE)
+    with Broker() as broker, ViewServer(broker.bootstrap) as views:
+        env = {
+            **environment,
+            "HEADWATER_BOOTSTRAP": broker.bootstrap,
+            "HEADWATER_VIEWS_URL": views.url,
+        }
+        first_lines(PRODUCING, 1, env, tmp_path)
+        command = [sys.executable, "-m", "headwater", "pipeline", "run", "--once"]
+        done = subprocess.run(
+            command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr[-2_000:]
+        assert first_lines(READING, 2, env, tmp_path) == [
+            "12.50",
+            "snapshot 12.50",
         ]
-    assert len(one_shot) == 4
-    # The group of the last one does not exist yet, and the command says so.
-    assert [each.returncode for each in results] == [0, 0, 0, 3]
-    assert '"total": 12.5' in results[2].stdout
-
-
-def test_code_of_the_readme_works(tmp_path: Path, environment: dict[str, str]) -> None:
-    with Broker() as broker:
-        env = {**environment, "HEADWATER_BOOTSTRAP": broker.bootstrap}
-        with subprocess.Popen(
-            [sys.executable, "-c", PYTHON[0]], env=env, cwd=tmp_path, stdout=subprocess.PIPE
-        ) as process:
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"{'id': 7, 'total': 12.5}\n"
-            process.kill()
 
 
 def test_readme_fits_one_screen() -> None:

@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -231,12 +232,11 @@ def test_what_spark_would_refuse_later_is_refused_before_anything_runs(
     assert all(word in message for word in words), message
 
 
-def test_a_continuous_run_takes_in_what_comes_pauses_and_goes_on(shop: Shop) -> None:
-    shop.pipeline.materialized_view(key="customer", name="totals")(per_customer)
-    shop.order((1, 1, 10.0))
-    stop, board = threading.Event(), Board(shop.client)
+@contextmanager
+def running(shop: Shop) -> Iterator[Callable[[Callable[[Status], bool]], Status]]:
+    """The pipeline runs on; yields a function that waits for a status of its only query."""
     seen: list[Status] = []
-    changed = threading.Condition()
+    stop, changed = threading.Event(), threading.Condition()
 
     def on_status(statuses: Any) -> None:
         with changed:
@@ -252,6 +252,17 @@ def test_a_continuous_run_takes_in_what_comes_pauses_and_goes_on(shop: Shop) -> 
     runner = threading.Thread(target=shop.runner.run, args=([graph], stop, on_status))
     runner.start()
     try:
+        yield wait_for
+    finally:
+        stop.set()
+        runner.join()
+
+
+def test_a_continuous_run_takes_in_what_comes_pauses_and_goes_on(shop: Shop) -> None:
+    shop.pipeline.materialized_view(key="customer", name="totals")(per_customer)
+    shop.order((1, 1, 10.0))
+    board = Board(shop.client)
+    with running(shop) as wait_for:
         wait_for(lambda status: status.rows == 1)
         shop.order((2, 1, 1.0))
         name = wait_for(lambda status: status.rows == 2).name
@@ -259,13 +270,27 @@ def test_a_continuous_run_takes_in_what_comes_pauses_and_goes_on(shop: Shop) -> 
         wait_for(lambda status: status.state == "paused")
         board.wish([name], paused=False)
         shop.order((3, 1, 1.0))
-        wait_for(lambda status: status.rows == 3 and status.state == "running")
-    finally:
-        stop.set()
-        runner.join()
+        status = wait_for(lambda status: status.rows == 3 and status.state == "running")
+    assert sum(status.positions[shop.orders_topic].values()) == 3
     assert shop.latest("totals") == {'{"customer":1}': {"customer": 1, "total": 12.0}}
     published = {each.name: each for each in board.statuses()}
     assert published[name].state == "stopped"
+
+
+def test_a_running_query_sees_the_rows_that_its_table_got_since_it_began(shop: Shop) -> None:
+    @shop.pipeline.materialized_view(key="id")
+    def enriched(orders: DataFrame, customers: DataFrame) -> DataFrame:
+        named = customers.select(F.col("id").alias("customer"), "name")
+        return orders.join(named, "customer", "left").select("id", "name")
+
+    shop.client.send(shop.customers_topic, {"id": 1, "name": "Ada"}, key="1")
+    shop.order((1, 1, 10.0))
+    with running(shop) as wait_for:
+        wait_for(lambda status: status.rows == 1)
+        shop.client.send(shop.customers_topic, {"id": 2, "name": "Bob"}, key="2")
+        shop.order((2, 2, 5.0))
+        wait_for(lambda status: status.rows == 2)
+    assert [each["name"] for each in shop.latest("enriched").values()] == ["Ada", "Bob"]
 
 
 def test_the_definition_of_a_view_is_published(shop: Shop) -> None:

@@ -15,6 +15,7 @@ from headwater.errors import HeadwaterError
 
 # One line per command; its file is cli/NAME.py (or the package cli/NAME/), see lazy.py.
 COMMANDS = {
+    "init": "Make a folder with a pipeline, events to feed it and tests that pass",
     "dev": "Run a broker for this folder",
     "serve": "Run a broker",
     "topic": "Create, read, write and change topics",

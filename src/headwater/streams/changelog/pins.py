@@ -1,10 +1,15 @@
-"""Which offsets of a changelog a batch sees: chosen when it is planned, the same when it is repeated."""
+"""Which offsets of a changelog a batch sees: its first task chooses, the others and a repetition follow.
 
+Spark plans the static side of a query once and runs its tasks in every batch, so it is the tasks that ask.
+"""
+
+import contextlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 _KEPT: Final = 100
 """Pins of so many batches are kept; Spark itself repeats only the last."""
@@ -19,31 +24,31 @@ class Pins:
 
     folder: Path
     checkpoint: Path
-    """Spark's own folder of the query; its log of offsets says which batch is being planned."""
+    """Spark's own folder of the query; its log of offsets says which batch is at hand."""
 
     def ends(self, now: Callable[[], Ends]) -> Ends:
-        """The ends of the batch at hand; `now` is asked if it is planned for the first time."""
+        """The ends of the batch at hand; `now` is asked if nobody has yet."""
         batch = self._batch()
         if batch is None:
             return now()
         file = self.folder / f"{batch}.json"
-        try:
-            return {int(place): end for place, end in json.loads(file.read_text()).items()}
-        except FileNotFoundError:
-            ends = now()
-            self._write(file, ends)
+        if not file.exists():
+            self._propose(file, now())
             self._forget(batch - _KEPT)
-            return ends
+        return {int(place): end for place, end in json.loads(file.read_text()).items()}
 
     def _batch(self) -> int | None:
         names = [each.name for each in (self.checkpoint / "offsets").glob("[0-9]*")]
         return max((int(each) for each in names if each.isdecimal()), default=None)
 
-    def _write(self, file: Path, ends: Ends) -> None:
+    def _propose(self, file: Path, ends: Ends) -> None:
+        """Tasks run at the same time: the first one counts."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        temporary = file.with_suffix(".tmp")
-        temporary.write_text(json.dumps(dict(ends)))
-        temporary.replace(file)
+        proposal = file.with_suffix(f".{uuid4()}")
+        proposal.write_text(json.dumps(dict(ends)))
+        with contextlib.suppress(FileExistsError):
+            file.hardlink_to(proposal)
+        proposal.unlink()
 
     def _forget(self, before: int) -> None:
         for each in self.folder.glob("[0-9]*.json"):

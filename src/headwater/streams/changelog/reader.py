@@ -1,4 +1,4 @@
-"""One read of a changelog: the ends are pinned, each partition is brought up to its end."""
+"""One read of a changelog: a batch pins its ends, each partition is brought up to its own."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,10 +29,9 @@ MERGE_ROWS: Final = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Part(InputPartition):
-    """One partition of the table up to its end."""
+    """One partition of the table; where it ends is known once a batch runs."""
 
     place: TopicPartition
-    end: int
     data_directory: Path | None
 
 
@@ -50,46 +49,47 @@ class ChangelogReader(DataSourceReader):
         (topic,) = self._options.subscription.topics
         with self._options.log.cluster() as cluster:
             directory = data_directory(cluster)
-
-            def now() -> Ends:
-                found = Plan(self._options, cluster).latest()
-                return {each.partition: end for each, end in found.items()}
-
-            ends = self._pins.ends(now)
-        return [Part(TopicPartition(topic, each), end, directory) for each, end in ends.items()]
+            found = Plan(self._options, cluster).latest()
+        return [Part(TopicPartition(topic, each.partition), directory) for each in found]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Part):
             return  # Spark's stand-in where there is nothing to read
         number = partition.place.partition
-        table = self._snapshots.at(number, partition.end)
+        end = self._pins.ends(self._ends_now)[number]
+        table = self._snapshots.at(number, end)
         if table is None:
-            table = self._brought_up(partition)
-            self._snapshots.keep(number, partition.end, table)
+            table = self._brought_up(partition, end)
+            self._snapshots.keep(number, end, table)
         yield from table.drop_columns([KEY, DELETED]).to_batches()
 
-    def _brought_up(self, part: Part) -> pa.Table:
+    def _ends_now(self) -> Ends:
+        with self._options.log.cluster() as cluster:
+            found = Plan(self._options, cluster).latest()
+        return {each.partition: end for each, end in found.items()}
+
+    def _brought_up(self, part: Part, end: int) -> pa.Table:
         """The newest snapshot, and what has changed since."""
-        start, table = self._snapshots.before(part.place.partition, part.end)
+        start, table = self._snapshots.before(part.place.partition, end)
         pieces = [] if table is None else [table]
         waiting = 0
-        for changes in self._changes(part, start):
+        for changes in self._changes(part, start, end):
             pieces.append(changes)
             waiting += changes.num_rows
             if waiting > MERGE_ROWS:
                 pieces, waiting = [collapse(pa.concat_tables(pieces))], 0
         return collapse(pa.concat_tables(pieces))
 
-    def _changes(self, part: Part, start: int) -> Iterator[pa.Table]:
+    def _changes(self, part: Part, start: int, end: int) -> Iterator[pa.Table]:
         """Rows with the key they are of; at least one table, maybe without rows."""
         rows = self._rows()
         with self._options.log.cluster() as cluster, DeadLetters(self._options.log) as letters:
             nothing = pa.RecordBatch.from_pylist([], schema=columns.WITH_HEADERS)
             yield _with_deletions(nothing, rows, letters)
             first = max(start, cluster.offsets({part.place: EARLIEST})[part.place])
-            if first >= part.end:
+            if first >= end:
                 return
-            wanted = OffsetRange(*part.place, first, part.end)
+            wanted = OffsetRange(*part.place, first, end)
             reader = BulkReader(
                 cluster, self._options.isolation, rows.with_headers, part.data_directory
             )

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
+from headwater.streams.source.offsets import START
+
 STATUS_TOPIC: Final = "__headwater.pipelines"
 """Compacted: the last status of each query, and what users want of it (`control.py`)."""
 
@@ -28,6 +30,8 @@ class Status:
     batch_ms: int | None = None
     lag: int | None = None
     """Records that are in the topics and not yet processed."""
+    positions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Topic -> partition -> next offset: what is before it has been processed and written."""
     watermark: str | None = None
     state_bytes: int = 0
     late: int = 0
@@ -61,6 +65,7 @@ class Counts:
     rows_per_second: float = 0.0
     batch_ms: int | None = None
     lag: int | None = None
+    positions: dict[str, dict[str, int]] = field(default_factory=dict)
     watermark: str | None = None
     state_bytes: int = 0
     late: int = 0
@@ -75,6 +80,7 @@ class Counts:
         self.rows_per_second = float(progress.get("processedRowsPerSecond") or 0)
         self.batch_ms = (progress.get("durationMs") or {}).get("triggerExecution")
         self.lag = _lag(progress.get("sources") or [])
+        self.positions.update(_positions(progress.get("sources") or []))
         self.watermark = (progress.get("eventTime") or {}).get("watermark") or self.watermark
         operators = progress.get("stateOperators") or []
         self.state_bytes = sum(_size_of_state(each) for each in operators)
@@ -103,6 +109,15 @@ def _lag(sources: list[Mapping[str, Any]]) -> int | None:
         for topic, partitions in each["latestOffset"].items()
         for partition, latest in partitions.items()
     )
+
+
+def _positions(sources: list[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    return {
+        topic: {str(partition): int(offset) for partition, offset in partitions.items()}
+        for each in sources
+        for topic, partitions in (each.get("endOffset") or {}).items()
+        if not topic.endswith(START)
+    }
 
 
 def _at(offsets: Mapping[str, Any], topic: str, partition: str) -> int:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -18,6 +19,7 @@ from headwater.streams.run.status import Counts, State, Status
 
 FIRST_DELAY_S: Final = 1.0
 LONGEST_DELAY_S: Final = 60.0
+_LOOK_S: Final = 0.05
 
 Query = StreamingQuery | Refreshing
 Start = Callable[[Planned], Query]
@@ -91,6 +93,7 @@ class Supervised:
             rows_per_second=counts.rows_per_second,
             batch_ms=counts.batch_ms,
             lag=counts.lag,
+            positions=dict(counts.positions),
             watermark=counts.watermark,
             state_bytes=counts.state_bytes,
             late=counts.late,
@@ -102,6 +105,7 @@ class Supervised:
     def _begin(self) -> None:
         try:
             self._query = self._start(self.planned)
+            _await_sources(self._query)
         except HeadwaterError as error:
             self._failed(str(error))
         except Exception as error:  # noqa: BLE001  Spark raises many kinds; each is this query's only
@@ -137,3 +141,11 @@ class Supervised:
             self._query = None
         if self.state != "done":
             self.state = "paused"
+
+
+def _await_sources(query: Query) -> None:
+    """Queries begin one after the other: Spark gives up on a source that needs ten seconds to come up."""
+    if isinstance(query, Refreshing):
+        return
+    while query.isActive and str(query.status["message"]).startswith("Initializing"):
+        time.sleep(_LOOK_S)

@@ -14,7 +14,8 @@ from headwater.errors import InvalidRequest
 Offsets = dict[TopicPartition, int]
 OffsetsJson = dict[str, dict[str, int]]
 
-_START: Final = " (start)"
+START: Final = " (start)"
+"""Behind the name of a topic: not where a batch ends, but where the query began."""
 
 
 def to_json(offsets: Offsets, first: Offsets | None = None) -> OffsetsJson:
@@ -23,7 +24,7 @@ def to_json(offsets: Offsets, first: Offsets | None = None) -> OffsetsJson:
     for partition in sorted(offsets):
         written.setdefault(partition.topic, {})[str(partition.partition)] = offsets[partition]
     for partition in sorted(first or {}):
-        name = partition.topic + _START
+        name = partition.topic + START
         written.setdefault(name, {})[str(partition.partition)] = (first or {})[partition]
     return written
 
@@ -31,15 +32,15 @@ def to_json(offsets: Offsets, first: Offsets | None = None) -> OffsetsJson:
 def from_json(written: Any, name: str) -> Offsets:
     """Read what a checkpoint or an option says; `name` is what to blame."""
     everything = _parsed(written, name)
-    return {each: everything[each] for each in everything if not each.topic.endswith(_START)}
+    return {each: everything[each] for each in everything if not each.topic.endswith(START)}
 
 
 def first_start(written: Any, name: str) -> Offsets:
     """Where the query began, if these offsets say so."""
     return {
-        TopicPartition(each.topic.removesuffix(_START), each.partition): offset
+        TopicPartition(each.topic.removesuffix(START), each.partition): offset
         for each, offset in _parsed(written, name).items()
-        if each.topic.endswith(_START)
+        if each.topic.endswith(START)
     }
 
 

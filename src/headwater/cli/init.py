@@ -1,0 +1,49 @@
+"""`headwater init`."""
+
+import shutil
+from pathlib import Path
+
+import click
+
+import headwater
+from headwater.cli.command import command as headwater_command
+from headwater.cli.session import Session
+from headwater.errors import Conflict, InvalidRequest
+
+TEMPLATE = Path(headwater.__file__).parent / "templates" / "shop"
+
+
+@headwater_command(
+    "init",
+    examples=(
+        "headwater init shop && cd shop && pytest",
+        "headwater init ~/work/bakery",
+        "headwater init shop --json",
+    ),
+)
+@click.argument("folder", metavar="NAME", type=click.Path(path_type=Path))
+def command(session: Session, folder: Path) -> None:
+    """Make a folder with a pipeline, events to feed it and tests that pass.
+
+    It holds a small online shop: copy it, change it. Nothing is overwritten.
+    """
+    files = _copy(folder)
+    session.output.done(
+        f"made {folder}: {', '.join(files)}\nnext: cd {folder} && pytest, then see README.md",
+        {"folder": str(folder), "files": files},
+    )
+
+
+def _copy(folder: Path) -> list[str]:
+    """All files or none: they are written beside the folder, which then gets its name."""
+    if folder.exists() or folder.is_symlink():
+        raise Conflict(f"{folder} already exists", hint="choose another name: headwater init NAME")
+    unfinished = folder.parent / f".{folder.name}.unfinished"
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(TEMPLATE, unfinished, ignore=shutil.ignore_patterns("__pycache__"))
+        unfinished.rename(folder)
+    except OSError as error:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise InvalidRequest(f"{folder} cannot be made: {error.strerror or error}") from error
+    return sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if not each.is_dir())
