@@ -16,7 +16,7 @@ LONGEST_PAUSE_S: Final = 2.0
 
 
 class Accidents:
-    """Followers and their server are one process: there are two, one that is only behind, one that is asked."""
+    """Followers and their server are one process: there are two of them, and only one is asked."""
 
     def __init__(
         self,
@@ -38,7 +38,8 @@ class Accidents:
         self._random.shuffle(kinds)
         step = events / (len(kinds) + 1)
         return [
-            (int(step * (place + self._random.random())), kind) for place, kind in enumerate(kinds, 1)
+            (int(step * (place + self._random.random())), kind)
+            for place, kind in enumerate(kinds, 1)
         ]
 
     def happen(self, kind: str) -> None:

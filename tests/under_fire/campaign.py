@@ -1,4 +1,4 @@
-"""One run: feed, pipeline and two servers of views at work, accidents among them, and the comparison at the end."""
+"""One run: feed, pipeline and servers of views at work, accidents among them, a comparison at the end."""
 # ruff: noqa: T201 - this is a program
 
 import threading
@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
-
 
 import headwater
 from headwater.client import Client
@@ -95,7 +94,9 @@ class Campaign:
         if now or at_s - self._told_s >= TOLD_EVERY_S:
             self._told_s = at_s
             read = min(self._driver.read(), self._events)
-            print(f"{at_s:6.0f} s  {self._feed.sent:>10,} sent {read:>10,} read  {what}", flush=True)
+            print(
+                f"{at_s:6.0f} s  {self._feed.sent:>10,} sent {read:>10,} read  {what}", flush=True
+            )
 
     def _compare(self) -> Report:
         report = Report(dict(self._accidents.counts))

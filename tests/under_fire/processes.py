@@ -15,7 +15,7 @@ GONE_WITHIN_S: Final = 60
 
 
 class Driver:
-    """`headwater pipeline run`, in a session of its own: all that it starts can be found, and must end with it."""
+    """`headwater pipeline run`, in a session of its own: what it starts can be found and ends with it."""
 
     def __init__(self, folder: Path, bootstrap: str, batch: int) -> None:
         self.folder = folder
@@ -54,7 +54,9 @@ class Driver:
     def kill(self, part: str) -> None:
         """SIGKILL of its Python or of its JVM; what is left must end by itself."""
         assert self._process is not None
-        victims = [self._process.pid] if part == "python" else self._find(b"org.apache.spark.deploy")
+        victims = (
+            [self._process.pid] if part == "python" else self._find(b"org.apache.spark.deploy")
+        )
         for each in victims:
             os.kill(each, signal.SIGKILL)
         deadline = time.monotonic() + GONE_WITHIN_S

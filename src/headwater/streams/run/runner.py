@@ -21,6 +21,7 @@ from headwater.streams.run.refresh import Ends, Refreshing, refresh
 from headwater.streams.run.status import Status
 from headwater.streams.run.supervision import Query, Supervised
 from headwater.streams.run.surroundings import Surroundings
+from headwater.streams.session import use_in_this_thread
 from headwater.streams.sink.foreach_batch import into_topic
 from headwater.streams.source.options import DEAD_SUFFIX
 
@@ -44,6 +45,7 @@ class Runner:
 
     def plan(self, graphs: Iterable[Graph]) -> list[Planned]:
         """Plan everything before anything starts: a mistake in one query stops nothing half-way."""
+        use_in_this_thread(self._spark)
         return [
             plan(graph, flow, self._spark, self._where)
             for graph in graphs

@@ -105,7 +105,7 @@ class Supervised:
         except HeadwaterError as error:
             self._failed(str(error))
         except Exception as error:  # noqa: BLE001  Spark raises many kinds; each is this query's only
-            self._failed(in_one_sentence(error))
+            self._failed(in_one_sentence(error, self.planned.checkpoint.folder))
         else:
             self.state = "running"
             self._batch_at_start = self._counts.batch
@@ -122,7 +122,7 @@ class Supervised:
         if failure is None:
             self.state = "done"
         else:
-            self._failed(in_one_sentence(failure))
+            self._failed(in_one_sentence(failure, self.planned.checkpoint.folder))
 
     def _failed(self, reason: str) -> None:
         self.error = reason
