@@ -58,11 +58,24 @@ def open_session(
     is_local = master.startswith("local")
     for key, value in {**PRESET, **(LOCAL if is_local else {}), **(conf or {})}.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    session = _started(builder, master)
     # Its errors reach us as exceptions; on the terminal they would be pages of Java.
     logging.getLogger("DataFrameQueryContextLogger").disabled = True
     register(session)
     return session
+
+
+def _started(builder: "SparkSession.Builder", master: str) -> "SparkSession":
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
+
+    try:
+        return builder.getOrCreate()
+    except Py4JJavaError as error:
+        reason = str(error.java_exception).partition("\n")[0]
+        raise Unavailable(
+            f"Spark at {master!r} did not start: {reason}",
+            hint="does its master run, and do its workers have cores and memory left?",
+        ) from error
 
 
 def use_in_this_thread(session: "SparkSession") -> None:

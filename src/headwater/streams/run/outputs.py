@@ -13,10 +13,15 @@ from headwater.views import DEFINITIONS_TOPIC, Column, View, encode_definition, 
 _COMPACTED = {"cleanup.policy": "compact"}
 
 
-def prepare(client: Client, planned: Planned) -> None:
-    """Create what is missing, and publish the definition of a view."""
+def prepare(client: Client, planned: Planned, *, may_move: bool = False) -> None:
+    """Create what is missing, and publish the definition of a view.
+
+    An output that has been written before is missing only if somebody deleted it; `may_move` says that the
+    query goes on in another one.
+    """
     output = planned.output
-    _refuse_if_gone(client, planned)
+    if not may_move:
+        _refuse_if_gone(client, planned)
     is_view = isinstance(output, MaterializedView)
     _create(client, output.topic, _COMPACTED if is_view else {})
     if any(rule.action == "quarantine" for rule in output.expectations):

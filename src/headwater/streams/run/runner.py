@@ -122,17 +122,20 @@ class Runner:
         ]
 
     def _start(self, planned: Planned) -> Query:
-        prepare(self._client, planned)
+        self._prepare(planned)
         if not planned.is_streaming:
             return self._refreshing(planned).start(once=False)
         writer = self._writer(planned).trigger(processingTime=self._where.trigger_interval)
         return writer.start()
 
     def _start_once(self, planned: Planned) -> Query:
-        prepare(self._client, planned)
+        self._prepare(planned)
         if not planned.is_streaming:
             return self._refreshing(planned).start(once=True)
         return self._writer(planned).trigger(availableNow=True).start()
+
+    def _prepare(self, planned: Planned) -> None:
+        prepare(self._client, planned, may_move=self._where.on_change == "keep")
 
     def _refreshing(self, planned: Planned) -> Refreshing:
         work = partial(refresh, self._spark, planned, self._where)
