@@ -25,7 +25,7 @@ from under_fire.report import Report
 PARTITIONS: Final = 4
 BATCHES: Final = 40
 """A query needs about so many batches for all events: kills fall between them and within them."""
-STUCK_AFTER_S: Final = 240
+STUCK_AFTER_S: Final = 600
 TOLD_EVERY_S: Final = 5
 
 
