@@ -60,7 +60,8 @@ def open_session(
         builder = builder.config(key, value)
     session = _started(builder, master)
     # Its errors reach us as exceptions; on the terminal they would be pages of Java.
-    logging.getLogger("DataFrameQueryContextLogger").disabled = True
+    for each in ("DataFrameQueryContextLogger", "py4j.clientserver"):
+        logging.getLogger(each).disabled = True
     register(session)
     return session
 
@@ -76,6 +77,17 @@ def _started(builder: "SparkSession.Builder", master: str) -> "SparkSession":
             f"Spark at {master!r} did not start: {reason}",
             hint="does its master run, and do its workers have cores and memory left?",
         ) from error
+
+
+def has_ended(session: "SparkSession") -> bool:
+    """Whether the JVM behind a session is gone: killed, or out of memory."""
+    process = getattr(session.sparkContext._gateway, "proc", None)  # noqa: SLF001
+    return process is not None and process.poll() is not None
+
+
+def close_session(session: "SparkSession") -> None:
+    if not has_ended(session):
+        session.stop()
 
 
 def use_in_this_thread(session: "SparkSession") -> None:

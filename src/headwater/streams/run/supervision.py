@@ -75,6 +75,11 @@ class Supervised:
         if self.state not in ("done", "failed", "paused"):
             self.state = "stopped"
 
+    def lose(self, reason: str) -> None:
+        """Spark is gone, and the query with it."""
+        self._query = None
+        self.state, self.error = "failed", reason
+
     def status(self) -> Status:
         planned, counts = self.planned, self._counts
         return Status(
