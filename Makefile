@@ -8,6 +8,7 @@ SEED ?= 1
 JOBS ?= 2
 BROKER ?= headwater
 SERVE ?=
+EVENTS ?= 10000000
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench conformance crash transactions streams clean
@@ -51,9 +52,8 @@ crash: $(READY) ## a long campaign of power cuts, kills and disk faults (ROUNDS=
 transactions: $(READY) ## a long campaign of transactions under fire (ROUNDS=n, SEED=n, BROKER=headwater|kafka)
 	$(BIN)/python tests/histories/campaign.py --rounds $(ROUNDS) --seed $(SEED) --broker $(BROKER)
 
-streams: $(READY) ## Spark queries whose driver, tasks and broker are killed, on ours and on Apache Kafka (SEED=n)
-	$(BIN)/python tests/streams/campaign.py --broker headwater --seed $(SEED)
-	$(BIN)/python tests/streams/campaign.py --broker kafka --seed $(SEED)
+streams: $(READY) ## a pipeline whose every process is killed, compared with DuckDB (EVENTS=n, SEED=n, BROKER=headwater|kafka)
+	PYTHONPATH=tests $(BIN)/python -m under_fire --events $(EVENTS) --seed $(SEED) --broker $(BROKER)
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,6 +1,8 @@
 """A Java program as a process of its own: started, stopped, killed; its output goes to a file."""
 
+import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -15,9 +17,16 @@ JVM_OPTIONS: Final = (
 
 
 class JavaProcess:
-    def __init__(self, classpath: str, program: list[str], log: Path) -> None:
+    def __init__(
+        self,
+        classpath: str,
+        program: list[str],
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.command = ["java", *JVM_OPTIONS, "-cp", classpath, *program]
         self.log = log
+        self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -32,7 +41,11 @@ class JavaProcess:
     def start(self) -> None:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self._environment,
             )
 
     def kill(self) -> None:

@@ -19,25 +19,29 @@ class ViewProcess:
         self.url = f"http://{self.http}"
         self._bootstrap = bootstrap
         self._settings = {f"HEADWATER_VIEWS_{k.upper()}": value for k, value in settings.items()}
+        self._log = data.with_suffix(".log")
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> Self:
         """Return once requests are answered."""
-        self._process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "headwater", "view", "serve", "--json"),
-                *("--bootstrap", self._bootstrap, "--http", self.http, "--data", str(self.data)),
-            ],
-            env={**os.environ, **self._settings},
-            cwd=self.data.parent,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        # Into a file: nobody would empty a pipe, and a full one stops the server.
+        with self._log.open("a") as log:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "headwater", "view", "serve", "--json"),
+                    *("--bootstrap", self._bootstrap, "--http", self.http),
+                    *("--data", str(self.data)),
+                ],
+                env={**os.environ, **self._settings},
+                cwd=self.data.parent,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise AssertionError(self._process.communicate()[1])
+            raise AssertionError(self._log.read_text())
         assert json.loads(line)["http"] == self.url
         return self
 

@@ -8,8 +8,9 @@ import pytest
 
 from headwater.testing import Broker
 from rigs.client_fixtures import client, group, new_topic, topic
+from streams.shop import shop
 
-__all__ = ["client", "group", "new_topic", "topic"]
+__all__ = ["client", "group", "new_topic", "shop", "topic"]
 
 
 HERE = Path(__file__).parent

@@ -1,83 +1,16 @@
 """Whole pipelines: declared, planned, run, and run again; on the broker under test."""
 
 import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from headwater.client import Client
 from headwater.errors import Conflict, InvalidRequest
-from headwater.streams.pipeline import Pipeline
 from headwater.streams.run.board import Board
-from headwater.streams.run.runner import Runner
-from headwater.streams.run.status import Status
-from headwater.streams.run.surroundings import Surroundings
-
-ORDERS = "id LONG, customer LONG, total DOUBLE, at TIMESTAMP"
-
-
-class Shop:
-    """A pipeline over topics of its own, and the means to run it."""
-
-    def __init__(
-        self, spark: SparkSession, client: Client, orders: str, customers: str, folder: Path
-    ):
-        self.client = client
-        self.orders_topic, self.customers_topic = orders, customers
-        where = Surroundings(client.connection.address.bootstrap, folder)
-        self.runner = Runner(spark, client, where)
-        self.pipeline = self.new_pipeline()
-
-    def new_pipeline(self) -> Pipeline:
-        pipeline = Pipeline(f"shop-{self.orders_topic}")
-        pipeline.topic(
-            self.orders_topic, name="orders", schema=ORDERS, event_time="at", watermark="1 hour"
-        )
-        pipeline.changelog(
-            self.customers_topic, name="customers", key="id", schema="id LONG, name STRING"
-        )
-        return pipeline
-
-    def once(self, pipeline: Pipeline | None = None) -> dict[str, Status]:
-        graph = (pipeline or self.pipeline).graph()
-        return {each.query: each for each in self.runner.run_once([graph])}
-
-    def order(self, *orders: tuple[int, int, float]) -> None:
-        with self.client.producer() as producer:
-            for number, customer, total in orders:
-                at = f"2026-09-01T10:{number % 60:02d}:00Z"
-                order = {"id": number, "customer": customer, "total": total, "at": at}
-                producer.send(self.orders_topic, order, key=str(number))
-
-    def values(self, dataset: str) -> list[Any]:
-        topic = self.pipeline.topic_of(dataset, 1)
-        with self.client.consumer(topic, until="end") as records:
-            return [record.value for record in records]
-
-    def latest(self, dataset: str) -> dict[str, Any]:
-        topic = self.pipeline.topic_of(dataset, 1)
-        with self.client.consumer(topic, until="end") as records:
-            found = {str(record.key): record.value for record in records}
-        return {key: value for key, value in found.items() if value is not None}
-
-
-@pytest.fixture
-def shop(
-    spark: SparkSession, client: Client, new_topic: Callable[..., str], tmp_path: Path
-) -> Iterator[Shop]:
-    yield Shop(spark, client, new_topic(partitions=2), new_topic(partitions=1), tmp_path / "state")
-    for query in spark.streams.active:
-        query.stop()
-
-
-def per_customer(orders: DataFrame) -> DataFrame:
-    return orders.groupBy("customer").agg(F.sum("total").alias("total"))
+from streams.shop import Shop, per_customer
 
 
 def test_a_view_holds_the_present_value_of_each_key(shop: Shop) -> None:
@@ -232,45 +165,21 @@ def test_what_spark_would_refuse_later_is_refused_before_anything_runs(
     assert all(word in message for word in words), message
 
 
-@contextmanager
-def running(shop: Shop) -> Iterator[Callable[[Callable[[Status], bool]], Status]]:
-    """The pipeline runs on; yields a function that waits for a status of its only query."""
-    seen: list[Status] = []
-    stop, changed = threading.Event(), threading.Condition()
-
-    def on_status(statuses: Any) -> None:
-        with changed:
-            seen.extend(statuses)
-            changed.notify_all()
-
-    def wait_for(condition: Callable[[Status], bool]) -> Status:
-        with changed:
-            assert changed.wait_for(lambda: seen and condition(seen[-1]), timeout=100), seen[-1]
-            return seen[-1]
-
-    graph = shop.pipeline.graph()
-    runner = threading.Thread(target=shop.runner.run, args=([graph], stop, on_status))
-    runner.start()
-    try:
-        yield wait_for
-    finally:
-        stop.set()
-        runner.join()
-
-
 def test_a_continuous_run_takes_in_what_comes_pauses_and_goes_on(shop: Shop) -> None:
     shop.pipeline.materialized_view(key="customer", name="totals")(per_customer)
     shop.order((1, 1, 10.0))
     board = Board(shop.client)
-    with running(shop) as wait_for:
-        wait_for(lambda status: status.rows == 1)
+    with shop.running() as run:
+        run.wait_for("totals", lambda status: status.rows == 1)
         shop.order((2, 1, 1.0))
-        name = wait_for(lambda status: status.rows == 2).name
+        name = run.wait_for("totals", lambda status: status.rows == 2).name
         board.wish([name], paused=True)
-        wait_for(lambda status: status.state == "paused")
+        run.wait_for("totals", lambda status: status.state == "paused")
         board.wish([name], paused=False)
         shop.order((3, 1, 1.0))
-        status = wait_for(lambda status: status.rows == 3 and status.state == "running")
+        status = run.wait_for(
+            "totals", lambda status: status.rows == 3 and status.state == "running"
+        )
     assert sum(status.positions[shop.orders_topic].values()) == 3
     assert shop.latest("totals") == {'{"customer":1}': {"customer": 1, "total": 12.0}}
     published = {each.name: each for each in board.statuses()}
@@ -285,11 +194,11 @@ def test_a_running_query_sees_the_rows_that_its_table_got_since_it_began(shop: S
 
     shop.client.send(shop.customers_topic, {"id": 1, "name": "Ada"}, key="1")
     shop.order((1, 1, 10.0))
-    with running(shop) as wait_for:
-        wait_for(lambda status: status.rows == 1)
+    with shop.running() as run:
+        run.wait_for("enriched", lambda status: status.rows == 1)
         shop.client.send(shop.customers_topic, {"id": 2, "name": "Bob"}, key="2")
         shop.order((2, 2, 5.0))
-        wait_for(lambda status: status.rows == 2)
+        run.wait_for("enriched", lambda status: status.rows == 2)
     assert [each["name"] for each in shop.latest("enriched").values()] == ["Ada", "Bob"]
 
 

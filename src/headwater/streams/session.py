@@ -58,11 +58,44 @@ def open_session(
     is_local = master.startswith("local")
     for key, value in {**PRESET, **(LOCAL if is_local else {}), **(conf or {})}.items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    session = _started(builder, master)
     # Its errors reach us as exceptions; on the terminal they would be pages of Java.
-    logging.getLogger("DataFrameQueryContextLogger").disabled = True
+    for each in ("DataFrameQueryContextLogger", "py4j.clientserver"):
+        logging.getLogger(each).disabled = True
     register(session)
     return session
+
+
+def _started(builder: "SparkSession.Builder", master: str) -> "SparkSession":
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
+
+    try:
+        return builder.getOrCreate()
+    except Py4JJavaError as error:
+        reason = str(error.java_exception).partition("\n")[0]
+        raise Unavailable(
+            f"Spark at {master!r} did not start: {reason}",
+            hint="does its master run, and do its workers have cores and memory left?",
+        ) from error
+
+
+def has_ended(session: "SparkSession") -> bool:
+    """Whether the JVM behind a session is gone: killed, or out of memory."""
+    process = getattr(session.sparkContext._gateway, "proc", None)  # noqa: SLF001
+    return process is not None and process.poll() is not None
+
+
+def close_session(session: "SparkSession") -> None:
+    if not has_ended(session):
+        session.stop()
+
+
+def use_in_this_thread(session: "SparkSession") -> None:
+    """Spark looks up our source and sink in the session of the thread that starts a query."""
+    jvm = session._jvm  # noqa: SLF001
+    assert jvm is not None
+    sessions = jvm.org.apache.spark.sql.classic.SparkSession
+    sessions.setActiveSession(session._jsparkSession)  # noqa: SLF001
 
 
 def find_java() -> None:

@@ -15,10 +15,12 @@ from headwater.cli.session import Session
     ),
 )
 def command(session: Session) -> None:
-    """List queries with their state and lag, of all pipelines."""
+    """List queries with their state and lag, and what is wrong, of all pipelines."""
     require_spark()
     from headwater.streams.run.board import Board  # noqa: PLC0415
 
     with session.connect() as client:
         found = Board(client).statuses()
-    session.output.rows(LIST_COLUMNS, [list_row(each) for each in found])
+    session.output.rows(
+        (*LIST_COLUMNS, "error"), [{**list_row(each), "error": each.error} for each in found]
+    )

@@ -36,7 +36,11 @@ def command(session: Session, name: str) -> None:
                 hint=f"stop it first, or: headwater pipeline pause {busy[0]}",
             )
         where = surroundings(session, client)
-        plans = [client.admin.topics.plan_trim(each.topic, before="end") for each in found]
+        there = set(client.admin.topics.names())
+        plans = [
+            client.admin.topics.plan_trim(each.topic, before="end") if each.topic in there else None
+            for each in found
+        ]
         folders = [where.state / each.pipeline / each.query for each in found]
         session.output.rows(
             ("query", "topic", "records"),
@@ -44,7 +48,7 @@ def command(session: Session, name: str) -> None:
                 {
                     "query": each.name,
                     "topic": each.topic,
-                    "records": sum(trim.records for trim in trims.trims),
+                    "records": trims.records if trims else 0,
                 }
                 for each, trims in zip(found, plans, strict=True)
             ],
@@ -53,6 +57,8 @@ def command(session: Session, name: str) -> None:
         session.ask(f"Forget the results and the state of {', '.join(e.name for e in found)}?")
         for each, folder, trims in zip(found, folders, plans, strict=True):
             _remove(folder)
+            if trims is None:
+                continue
             if each.kind == "table":
                 client.admin.topics.trim(trims)
             else:  # Kafka trims no compacted topic; followers notice a new one and begin again, too.

@@ -37,7 +37,7 @@ def command(
         where = surroundings(session, client, trigger=trigger, keep=keep_checkpoint)
         from headwater.streams.discovery import find_pipelines  # noqa: PLC0415
         from headwater.streams.run.runner import Runner  # noqa: PLC0415
-        from headwater.streams.session import open_session  # noqa: PLC0415
+        from headwater.streams.session import close_session, open_session  # noqa: PLC0415
 
         graphs = [pipeline.graph() for pipeline in find_pipelines(path)]
         session.output.note(f"starting Spark for {', '.join(each.name for each in graphs)}")
@@ -49,7 +49,7 @@ def command(
             else:
                 runner.run(graphs, _until_told(), _Notes(session).on_status)
         finally:
-            spark.stop()
+            close_session(spark)
 
 
 def _report(session: Session, statuses: "list[Status]") -> None:

@@ -7,7 +7,7 @@ of a runner, only that of the log.
 import contextlib
 import threading
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Self
 
 from headwater.client.client import Client
 from headwater.errors import Conflict, HeadwaterError
@@ -60,10 +60,11 @@ class Wishes:
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="wishes", daemon=True)
 
-    def start(self) -> None:
+    def __enter__(self) -> Self:
         self._thread.start()
+        return self
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         self._is_over.set()
         self._thread.join()
 

@@ -31,6 +31,11 @@ class Checkpoint:
     def exists(self) -> bool:
         return (self.folder / SIGNATURE_FILE).exists()
 
+    @property
+    def has_run(self) -> bool:
+        """Whether a batch was ever finished."""
+        return any((self.spark / "commits").glob("[0-9]*"))
+
     def take_on(self, signature: Signature, flow: Flow, *, on_change: OnChange = "refuse") -> None:
         """Go on from here with this version of the query, or raise `Conflict` with the choices."""
         file = self.folder / SIGNATURE_FILE

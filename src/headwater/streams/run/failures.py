@@ -1,28 +1,32 @@
 """Spark's errors in one sentence: the cause that a person can act on, without its stack."""
 
 import re
+from pathlib import Path
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
 
 _ERROR_CLASS: Final = re.compile(r"^\[[A-Z0-9_.]+\]\s*")
 _OURS: Final = re.compile(r"^(?:\w+\.)*headwater\.errors\.\w+: (?P<what>.+)$", re.MULTILINE)
-_PYTHON: Final = re.compile(
+_NAMED: Final = re.compile(
     r"^(?:\w+\.)*(?P<kind>\w+(?:Error|Exception)): (?P<what>.+)$", re.MULTILINE
 )
+_FULL: Final = "No space left on device"
 _LONGEST: Final = 500
 
 
-def in_one_sentence(error: BaseException) -> str:
+def in_one_sentence(error: BaseException, checkpoint: Path) -> str:
     """The innermost message: ours where one of ours is to blame, else the user's Python, else Spark's."""
     text = _text(error)
+    if _FULL in str(error):
+        return f"no space is left for the checkpoint ({checkpoint}) or for Spark's files (spark.local.dir)"
     found = _OURS.findall(text)
     if found:
         return _short(found[-1])
-    python = _PYTHON.findall(text)
-    if python:
-        kind, what = python[-1]
-        return _short(f"{kind}: {what}")
+    named = _NAMED.findall(text)
+    if named:
+        kind, what = named[-1]
+        return _short(f"{kind}: {_ERROR_CLASS.sub('', what)}")
     lines = [each.strip() for each in text.splitlines() if each.strip()]
     return _short(_ERROR_CLASS.sub("", lines[0]) if lines else type(error).__name__)
 

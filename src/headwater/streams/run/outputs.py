@@ -5,7 +5,7 @@ import contextlib
 from pyspark.sql.types import StructType
 
 from headwater.client.client import Client
-from headwater.errors import Conflict
+from headwater.errors import Conflict, NotFound
 from headwater.streams.datasets import MaterializedView
 from headwater.streams.run.plan import Planned
 from headwater.views import DEFINITIONS_TOPIC, Column, View, encode_definition, parse_type
@@ -13,9 +13,15 @@ from headwater.views import DEFINITIONS_TOPIC, Column, View, encode_definition, 
 _COMPACTED = {"cleanup.policy": "compact"}
 
 
-def prepare(client: Client, planned: Planned) -> None:
-    """Create what is missing, and publish the definition of a view."""
+def prepare(client: Client, planned: Planned, *, may_move: bool = False) -> None:
+    """Create what is missing, and publish the definition of a view.
+
+    An output that has been written before is missing only if somebody deleted it; `may_move` says that the
+    query goes on in another one.
+    """
     output = planned.output
+    if not may_move:
+        _refuse_if_gone(client, planned)
     is_view = isinstance(output, MaterializedView)
     _create(client, output.topic, _COMPACTED if is_view else {})
     if any(rule.action == "quarantine" for rule in output.expectations):
@@ -25,6 +31,16 @@ def prepare(client: Client, planned: Planned) -> None:
         view = _definition(planned)
         with client.producer(value_format="bytes") as producer:
             producer.send(DEFINITIONS_TOPIC, encode_definition(view), key=view.name)
+
+
+def _refuse_if_gone(client: Client, planned: Planned) -> None:
+    """A topic made anew would lack what was written before, and nobody would know."""
+    topic = planned.output.topic
+    if planned.checkpoint.has_run and topic not in client.admin.topics.names():
+        raise NotFound(
+            f"topic {topic!r}, which {planned.name!r} has filled, does not exist any more",
+            hint=f"to fill it anew: headwater pipeline reset {planned.name}",
+        )
 
 
 def _create(

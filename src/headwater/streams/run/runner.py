@@ -7,12 +7,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headwater.client.client import Client
 from headwater.clock import Clock, SystemClock
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, Unavailable
 from headwater.streams.graph import Graph
 from headwater.streams.run.board import Board, Wishes
 from headwater.streams.run.outputs import prepare
@@ -21,6 +22,7 @@ from headwater.streams.run.refresh import Ends, Refreshing, refresh
 from headwater.streams.run.status import Status
 from headwater.streams.run.supervision import Query, Supervised
 from headwater.streams.run.surroundings import Surroundings
+from headwater.streams.session import has_ended, use_in_this_thread
 from headwater.streams.sink.foreach_batch import into_topic
 from headwater.streams.source.options import DEAD_SUFFIX
 
@@ -44,6 +46,7 @@ class Runner:
 
     def plan(self, graphs: Iterable[Graph]) -> list[Planned]:
         """Plan everything before anything starts: a mistake in one query stops nothing half-way."""
+        use_in_this_thread(self._spark)
         return [
             plan(graph, flow, self._spark, self._where)
             for graph in graphs
@@ -69,16 +72,36 @@ class Runner:
     def run(
         self, graphs: Iterable[Graph], stop: threading.Event, on_status: OnStatus | None = None
     ) -> None:
-        """Run until `stop` is set; a query that fails is started again, the others go on."""
+        """Run until `stop` is set; a query that fails is started again, the others go on.
+
+        Raises `Unavailable` if Spark itself dies; nothing is lost, the next run goes on.
+        """
         planned = self.plan(graphs)
         self._take_on(planned)
         self._board.put_up()
-        wishes = Wishes(self._client)
-        wishes.start()
         supervised = [Supervised(each, self._start, self._clock) for each in planned]
+        try:
+            with Wishes(self._client) as wishes:
+                self._keep_running(supervised, wishes, stop, on_status)
+        except (Py4JError, OSError) as error:
+            if not has_ended(self._spark):
+                raise
+            raise self._spark_died(supervised) from error
+        finally:
+            self._publish(supervised, on_status)
+
+    def _keep_running(
+        self,
+        supervised: list[Supervised],
+        wishes: Wishes,
+        stop: threading.Event,
+        on_status: OnStatus | None,
+    ) -> None:
         last_published_s = -PUBLISH_S
         try:
             while not stop.is_set():
+                if has_ended(self._spark):
+                    raise self._spark_died(supervised)
                 before = [each.state for each in supervised]
                 for each in supervised:
                     name = each.planned.flow.name
@@ -92,8 +115,15 @@ class Runner:
         finally:
             for each in supervised:
                 each.stop()
-            self._publish(supervised, on_status)
-            wishes.close()
+
+    def _spark_died(self, supervised: list[Supervised]) -> Unavailable:
+        reason = "the process of Spark has died"
+        for each in supervised:
+            each.lose(reason)
+        return Unavailable(
+            f"{reason}, killed or out of memory; nothing is lost",
+            hint='run it again; for more memory: spark_conf = { "spark.driver.memory" = "4g" }',
+        )
 
     def _take_on(self, planned: list[Planned]) -> None:
         for each in planned:
@@ -120,17 +150,20 @@ class Runner:
         ]
 
     def _start(self, planned: Planned) -> Query:
-        prepare(self._client, planned)
+        self._prepare(planned)
         if not planned.is_streaming:
             return self._refreshing(planned).start(once=False)
         writer = self._writer(planned).trigger(processingTime=self._where.trigger_interval)
         return writer.start()
 
     def _start_once(self, planned: Planned) -> Query:
-        prepare(self._client, planned)
+        self._prepare(planned)
         if not planned.is_streaming:
             return self._refreshing(planned).start(once=True)
         return self._writer(planned).trigger(availableNow=True).start()
+
+    def _prepare(self, planned: Planned) -> None:
+        prepare(self._client, planned, may_move=self._where.on_change == "keep")
 
     def _refreshing(self, planned: Planned) -> Refreshing:
         work = partial(refresh, self._spark, planned, self._where)

@@ -77,6 +77,11 @@ class Supervised:
         if self.state not in ("done", "failed", "paused"):
             self.state = "stopped"
 
+    def lose(self, reason: str) -> None:
+        """Spark is gone, and the query with it."""
+        self._query = None
+        self.state, self.error = "failed", reason
+
     def status(self) -> Status:
         planned, counts = self.planned, self._counts
         return Status(
@@ -109,7 +114,7 @@ class Supervised:
         except HeadwaterError as error:
             self._failed(str(error))
         except Exception as error:  # noqa: BLE001  Spark raises many kinds; each is this query's only
-            self._failed(in_one_sentence(error))
+            self._failed(in_one_sentence(error, self.planned.checkpoint.folder))
         else:
             self.state = "running"
             self._batch_at_start = self._counts.batch
@@ -126,7 +131,7 @@ class Supervised:
         if failure is None:
             self.state = "done"
         else:
-            self._failed(in_one_sentence(failure))
+            self._failed(in_one_sentence(failure, self.planned.checkpoint.folder))
 
     def _failed(self, reason: str) -> None:
         self.error = reason

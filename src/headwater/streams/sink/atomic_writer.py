@@ -12,7 +12,7 @@ import pyarrow as pa
 from headwater.streams.sink.fingerprint import Fingerprint
 from headwater.streams.sink.marker import Marker, Write, Writer, decide, read_marker
 from headwater.streams.sink.options import SinkOptions
-from headwater.streams.sink.presence import ensure_topic, refuse_stranger
+from headwater.streams.sink.presence import ensure_topic, refuse_if_gone, refuse_stranger
 from headwater.streams.sink.records import records_of
 from headwater.streams.sink.staging import Staging
 from headwater.streams.sink.transaction import Transactions
@@ -37,6 +37,7 @@ def commit_batch(files: Sequence[str], options: SinkOptions, writer: Writer, bat
             Transactions(options.log, writer) as transactions,
             options.log.cluster() as cluster,
         ):
+            refuse_if_gone(cluster, options, batch_id)
             marker = read_marker(cluster, writer)
             if marker is None:
                 refuse_stranger(cluster, options, writer, batch_id)

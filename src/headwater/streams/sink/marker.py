@@ -121,6 +121,6 @@ def _other_rows(written: Fingerprint, now: Fingerprint, batch_id: int, writer: W
     return Conflict(
         f"batch {batch_id} comes again with other rows than {writer} has written before "
         f"({written.rows} then, {now.rows} now, or other contents)",
-        hint="a query that is not the same each time (rand, uuid, another number of tasks) "
-        "needs atomic=true",
+        hint="if the query was changed, run it once as it was before; one that is not the same "
+        "each time (rand, uuid, another number of tasks) needs atomic=true",
     )

@@ -10,7 +10,7 @@ import contextlib
 from headwater.bulk.cluster import Cluster
 from headwater.bulk.group_offsets import Committed, commit_offset, committed_offsets
 from headwater.bulk.ranges import TopicPartition
-from headwater.errors import Conflict
+from headwater.errors import Conflict, NotFound
 from headwater.streams.sink.marker import Writer
 from headwater.streams.sink.options import SinkOptions
 
@@ -20,6 +20,7 @@ def leave_sign(options: SinkOptions, writer: Writer, batch_id: int) -> None:
     if options.topic is None:
         return
     with options.log.cluster() as cluster:
+        refuse_if_gone(cluster, options, batch_id)
         ensure_topic(cluster, options, options.topic)
         place = TopicPartition(options.topic, 0)
         commit_offset(cluster, writer.whole.name, place, Committed(batch_id + 1))
@@ -30,6 +31,17 @@ def ensure_topic(cluster: Cluster, options: SinkOptions, topic: str) -> None:
     if topic not in cluster.topics([topic]):
         with options.log.client() as client, contextlib.suppress(Conflict):
             client.admin.topics.create(topic)
+
+
+def refuse_if_gone(cluster: Cluster, options: SinkOptions, batch_id: int) -> None:
+    """Raise `NotFound` for a topic that was deleted; made anew, it would lack what was before."""
+    if batch_id == 0 or options.topic is None or options.writes_without_marker:
+        return
+    if options.topic not in cluster.topics([options.topic]):
+        raise NotFound(
+            f"topic {options.topic!r} does not exist any more, and batch {batch_id} is not the first",
+            hint="to fill it anew, begin with a new checkpoint",
+        )
 
 
 def refuse_stranger(cluster: Cluster, options: SinkOptions, writer: Writer, batch_id: int) -> None:

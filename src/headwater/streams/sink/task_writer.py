@@ -22,7 +22,7 @@ from headwater.streams.sink.marker import (
     refuse_other_rows,
 )
 from headwater.streams.sink.options import SinkOptions
-from headwater.streams.sink.presence import refuse_stranger
+from headwater.streams.sink.presence import refuse_if_gone, refuse_stranger
 from headwater.streams.sink.records import records_of
 from headwater.streams.sink.transaction import Transactions
 
@@ -41,6 +41,7 @@ def write_task(
         Transactions(options.log, writer) as transactions,
         options.log.cluster() as cluster,
     ):
+        refuse_if_gone(cluster, options, batch_id)
         marker = read_marker(cluster, writer)
         if marker is None:
             refuse_stranger(cluster, options, writer, batch_id)

@@ -1,0 +1,163 @@
+"""A pipeline that is changed and started again on the checkpoint of what it was."""
+
+import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from headwater.errors import Conflict
+from headwater.streams.pipeline import Pipeline
+from streams.shop import Shop, per_customer
+
+
+def per_day(orders: DataFrame) -> DataFrame:
+    return orders.groupBy(F.to_date("at").alias("day")).agg(F.sum("total").alias("total"))
+
+
+def with_view(shop: Shop, body: object, key: str, version: int = 1) -> Pipeline:
+    pipeline = shop.new_pipeline()
+    pipeline.materialized_view(key=key, name="totals", version=version)(body)
+    return pipeline
+
+
+def test_another_filter_and_one_more_column_go_on_without_loss_or_doubling(shop: Shop) -> None:
+    @shop.pipeline.table(key="id", name="large")
+    def before(orders: DataFrame) -> DataFrame:
+        return orders.filter("total > 1").select("id", "total")
+
+    shop.order((1, 1, 10.0), (2, 1, 1.5), (3, 2, 0.5))
+    shop.once()
+    changed = shop.new_pipeline()
+
+    @changed.table(key="id", name="large")
+    def after(orders: DataFrame) -> DataFrame:
+        return orders.filter("total > 2").select("id", "total", "customer")
+
+    shop.order((4, 7, 1.5), (5, 7, 2.5))
+    assert shop.once(changed)["large"].state == "done"
+    rows = sorted(shop.values("large"), key=lambda row: row["id"])
+    assert rows == [
+        {"id": 1, "total": 10.0},
+        {"id": 2, "total": 1.5},
+        {"id": 5, "total": 2.5, "customer": 7},
+    ]
+
+
+def test_one_more_column_of_an_aggregation_goes_on_with_what_was_added_up(shop: Shop) -> None:
+    shop.order((1, 1, 10.0))
+    shop.once(with_view(shop, per_customer, "customer"))
+    changed = with_view(
+        shop,
+        lambda orders: per_customer(orders).withColumn("is_large", F.col("total") > 5),
+        "customer",
+    )
+    shop.order((2, 1, 1.0))
+    shop.once(changed)
+    row = {"customer": 1, "total": 11.0, "is_large": True}
+    assert shop.latest("totals") == {'{"customer":1}': row}
+
+
+def test_a_batch_that_was_written_before_the_change_is_not_written_again_in_another_form(
+    shop: Shop,
+) -> None:
+    """The driver died after the rows were written and before Spark noted it; then came the change."""
+
+    @shop.pipeline.table(key="id", name="large")
+    def before(orders: DataFrame) -> DataFrame:
+        return orders.filter("total > 1").select("id", "total")
+
+    shop.order((1, 1, 10.0))
+    shop.once()
+    shop.order(*((number, 1, 2.0 + number % 2) for number in range(2, 10)))
+    shop.once()
+    (commits,) = shop.folder.glob("*/large.v1/spark/commits")
+    for each in (commits / "1", commits / ".1.crc"):
+        each.unlink(missing_ok=True)
+    changed = shop.new_pipeline()
+
+    @changed.table(key="id", name="large")
+    def after(orders: DataFrame) -> DataFrame:
+        return orders.filter("total > 2").select("id", "total")
+
+    status = shop.once(changed)["large"]
+    assert status.state == "failed"
+    assert "comes again with other rows" in str(status.error)
+    assert "run it once as it was before" in str(status.error)
+    assert shop.once()["large"].state == "done"
+    assert shop.once(changed)["large"].state == "done"
+    shop.order((10, 1, 2.0), (11, 1, 3.0))
+    shop.once(changed)
+    assert sorted(row["id"] for row in shop.values("large")) == [*range(1, 10), 11]
+
+
+def test_a_refused_change_leaves_everything_as_it_was(shop: Shop) -> None:
+    shop.order((1, 1, 10.0))
+    before = with_view(shop, per_customer, "customer")
+    shop.once(before)
+    with pytest.raises(Conflict, match="does not fit"):
+        shop.once(with_view(shop, per_day, "day"))
+    shop.order((2, 1, 1.0))
+    shop.once(before)
+    assert shop.latest("totals") == {'{"customer":1}': {"customer": 1, "total": 11.0}}
+
+
+def test_a_new_version_is_written_beside_the_old_one_from_the_beginning(shop: Shop) -> None:
+    shop.order((1, 1, 10.0), (2, 2, 5.0))
+    shop.once(with_view(shop, per_customer, "customer"))
+    old = shop.latest("totals")
+    changed = with_view(shop, per_day, "day", version=2)
+    shop.once(changed)
+    shop.order((3, 1, 1.0))
+    shop.once(changed)
+    with shop.client.consumer(changed.topic_of("totals", 2), until="end") as records:
+        assert [each.value for each in records] == [
+            {"day": "2026-09-01", "total": 15.0},
+            {"day": "2026-09-01", "total": 16.0},
+        ]
+    assert shop.latest("totals") == old
+
+
+@pytest.mark.parametrize("kind", ["view", "table"])
+def test_after_a_reset_the_changed_query_has_read_everything_once(shop: Shop, kind: str) -> None:
+    def declared(change: int) -> Pipeline:
+        if kind == "view":
+            body, key = (per_customer, "customer") if change == 0 else (per_day, "day")
+            return with_view(shop, body, key)
+        pipeline = shop.new_pipeline()
+        key = ("id", "customer")[change]
+        pipeline.table(key=key, name="totals")(lambda orders: orders.select("id", "customer"))
+        return pipeline
+
+    shop.order((1, 1, 10.0), (2, 2, 5.0))
+    shop.once(declared(0))
+    changed = declared(1)
+    with pytest.raises(Conflict, match="pipeline reset"):
+        shop.once(changed)
+    shop.reset("totals")
+    shop.once(changed)
+    shop.order((3, 1, 1.0))
+    shop.once(changed)
+    if kind == "view":
+        day = {"day": "2026-09-01", "total": 16.0}
+        assert shop.latest("totals") == {'{"day":"2026-09-01"}': day}
+    else:
+        assert sorted(row["id"] for row in shop.values("totals")) == [1, 2, 3]
+
+
+def test_who_knows_better_can_keep_the_checkpoint(shop: Shop) -> None:
+    """Here the output moves to another topic: what was read is not read again."""
+
+    def declared(topic: str) -> Pipeline:
+        pipeline = shop.new_pipeline()
+        body = pipeline.table(key="id", name="copy", topic=topic)
+        body(lambda orders: orders.select("id"))
+        return pipeline
+
+    first, second = (f"{shop.orders_topic}-{each}" for each in ("first", "second"))
+    shop.order((1, 1, 10.0))
+    shop.once(declared(first))
+    with pytest.raises(Conflict, match="--keep-checkpoint"):
+        shop.once(declared(second))
+    shop.order((2, 1, 1.0))
+    assert shop.keeping().once(declared(second))["copy"].state == "done"
+    with shop.client.consumer(second, until="end") as records:
+        assert [each.value for each in records] == [{"id": 2}]
