@@ -1,6 +1,8 @@
 """`headwater pipeline` as a person types it, in a folder of its own, held to docs/cli-json.md."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +45,19 @@ class Folder:
             [*command, *arguments], cwd=self.path, capture_output=True, text=True, check=False
         )
 
+    def running(self) -> "subprocess.Popen[str]":
+        """`headwater pipeline run`, which ends only when it is told to."""
+        command = [
+            sys.executable,
+            "-m",
+            "headwater",
+            "--bootstrap",
+            self.bootstrap,
+            "pipeline",
+            "run",
+        ]
+        return subprocess.Popen(command, cwd=self.path, stderr=subprocess.PIPE, text=True)
+
     def json(self, verb: str, *arguments: str) -> list[Any]:
         done = self(verb, *arguments, "--json")
         assert done.returncode == 0, done.stderr
@@ -76,6 +91,26 @@ def test_a_pipeline_is_checked_run_shown_paused_and_reset(
     assert forgotten["topic"] == output
     assert output not in client.admin.topics.names()
     assert not list((folder.path / ".headwater" / "pipelines").glob("*/totals*"))
+
+
+def test_a_run_whose_spark_dies_ends_with_a_sentence(folder: Folder) -> None:
+    with folder.running() as run:
+        for line in run.stderr:
+            if line.startswith(f"{folder.pipeline}.totals running"):
+                break
+        (java,) = children_of(run.pid, b"org.apache.spark")
+        os.kill(java, signal.SIGKILL)
+        said = run.stderr.read()
+        assert run.wait() == 4, said
+    assert "error: the process of Spark has died" in said
+    (described,) = folder.json("describe", folder.pipeline)
+    assert (described["state"], described["error"]) == ("failed", "the process of Spark has died")
+
+
+def children_of(parent: int, words: bytes) -> list[int]:
+    """The children of a process with these words in their command line."""
+    pids = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [int(each) for each in pids if words in Path(f"/proc/{each}/cmdline").read_bytes()]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ Exits with 1 if a row is lost, doubled or different in any topic or view; what w
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -26,6 +27,8 @@ def main() -> None:
     arguments.add_argument("--broker", choices=["headwater", "kafka"], default="headwater")
     chosen = arguments.parse_args()
     kills = chosen.kills if chosen.kills is not None else 4 if chosen.events >= 1_000_000 else 1
+    # Whoever ends us ends all that we have started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     folder = Path(tempfile.mkdtemp(prefix="headwater-fire-"))
     with ExitStack() as stack:
         log = stack.enter_context(_broker(chosen.broker))
