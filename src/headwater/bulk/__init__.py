@@ -1,5 +1,5 @@
 """Topics as Arrow, read and written in bulk: no record ever becomes a Python object.
 
-The same against our broker and Apache Kafka. `BulkReader` and `TransactionalProducer` are the ways in; they need
-the `spark` extra.
+The same against our broker and Apache Kafka. The ways in are `BulkReader` and `TransactionalProducer`; both
+need the `spark` extra.
 """
