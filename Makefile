@@ -41,6 +41,10 @@ format: $(READY) ## rewrite the sources in the house format
 bench: $(READY) ## measure beside Apache Kafka, write bench/results and docs/benchmarks.md
 	$(BIN)/python bench/broker.py
 	$(BIN)/python bench/transactions.py
+	$(BIN)/python bench/source.py
+	$(BIN)/python bench/sink.py
+	$(BIN)/python bench/latency.py
+	$(BIN)/python bench/views.py
 
 conformance: $(READY) ## the same scenarios on our broker and on Apache Kafka
 	$(BIN)/python -m pytest tests/conformance tests/clients tests/bulk tests/streams/test_sink_crashes.py --broker headwater

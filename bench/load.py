@@ -7,10 +7,12 @@ Payloads are random bytes: virtual disks write zeros several times faster than d
 import os
 import time
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from events import orders
 
 CHUNK = 1000
 MAX_QUEUED = 200_000
@@ -68,6 +70,21 @@ def produce(bootstrap: str, topic: str, records: int, size_bytes: int) -> Throug
     seconds = time.monotonic() - began
     assert not failures, failures[0]
     return Throughput(records, size_bytes, seconds, time.process_time() - cpu)
+
+
+def fill(bootstrap: str, topic: str, count: int) -> int:
+    """Write so many orders (`events.py`); returns the bytes of their values."""
+    producer = Producer(_producer_settings(bootstrap))
+    records = orders(count)
+    size_bytes = 0
+    while chunk := [{"key": key, "value": value} for key, value in islice(records, CHUNK)]:
+        while len(producer) > MAX_QUEUED:
+            producer.poll(0.005)
+        queued = producer.produce_batch(topic, chunk)
+        assert queued == len(chunk), f"the client queued {queued} of {len(chunk)} records"
+        size_bytes += sum(len(each["value"]) for each in chunk)
+    assert producer.flush(120) == 0, "records were not acknowledged in time"
+    return size_bytes
 
 
 def produce_in_transactions(

@@ -7,7 +7,7 @@ from tables import markdown
 
 DOCS_FILE: Final = ROOT / "docs" / "benchmarks.md"
 PAGES: Final = ROOT / "bench" / "pages"
-BENCHMARKS: Final = ("broker", "transactions", "views")
+BENCHMARKS: Final = ("broker", "transactions", "source", "sink", "latency", "views")
 
 
 def write() -> None:

@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import os
 import platform
+import statistics
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
@@ -50,41 +51,42 @@ class Results:
     measured_at: str = ""
     against: str = "Apache Kafka"
     """What the second column is."""
+    is_median: bool = False
+    """Whether a number is the median of its samples, not the best of them."""
 
     def add(self, broker: str, name: str, measure: Measure, value: float) -> None:
         self.measures[name] = measure
         self.samples.setdefault(name, {}).setdefault(broker, []).append(value)
 
-    def best(self, name: str, broker: str) -> float | None:
-        """The sample that the rest of the machine disturbed least, for both brokers alike."""
+    def value(self, name: str, broker: str) -> float | None:
+        """The median, or the sample that the rest of the machine disturbed least; for both sides alike."""
         samples = self.samples[name].get(broker)
         if not samples:
             return None
+        if self.is_median:
+            return statistics.median(samples)
         return max(samples) if self.measures[name].unit.endswith("/s") else min(samples)
 
     def ratio(self, name: str) -> float | None:
-        ours, theirs = self.best(name, OURS), self.best(name, THEIRS)
+        ours, theirs = self.value(name, OURS), self.value(name, THEIRS)
         return ours / theirs if ours is not None and theirs else None
 
     def rows(self) -> list[Row]:
-        """The table: measurement, unit, ours, the other's, ratio, target."""
-        rows = [("measurement", "unit", "Headwater", self.against, "ratio", "target")]
+        """The table: measurement, unit, ours; if there is another side, its number, ratio, target."""
+        has_other = any(THEIRS in each for each in self.samples.values())
+        head: Row = ("measurement", "unit", "Headwater")
+        rows = [(*head, self.against, "ratio", "target") if has_other else head]
         for name in self.samples:
             if name.endswith("cores"):
                 continue
-            measure, ours = self.measures[name], self.best(name, OURS)
-            verdict = measure.is_met(ours, self.ratio(name)) if ours is not None else None
-            mark = {True: " ✓", False: " ✗", None: ""}[verdict]
-            rows.append(
-                (
-                    name,
-                    measure.unit,
-                    number(ours),
-                    number(self.best(name, THEIRS)),
-                    number(self.ratio(name), "x"),
-                    measure.target_text() + mark,
-                )
-            )
+            measure, ours = self.measures[name], self.value(name, OURS)
+            row: Row = (name, measure.unit, number(ours))
+            if has_other:
+                verdict = measure.is_met(ours, self.ratio(name)) if ours is not None else None
+                mark = {True: " ✓", False: " ✗", None: ""}[verdict]
+                theirs, ratio = self.value(name, THEIRS), self.ratio(name)
+                row += (number(theirs), number(ratio, "x"), measure.target_text() + mark)
+            rows.append(row)
         return rows
 
     def core_rows(self) -> list[Row]:
@@ -98,7 +100,7 @@ class Results:
                 (
                     shape,
                     *(
-                        number(self.best(f"{shape}: {part} cores", broker))
+                        number(self.value(f"{shape}: {part} cores", broker))
                         for broker in (OURS, THEIRS)
                         for part in ("client", "broker")
                     ),

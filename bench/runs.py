@@ -3,7 +3,8 @@
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 import page
@@ -51,14 +52,20 @@ class Run:
         try:
             kafka_libs()
         except Unavailable as reason:
-            self.brokers.pop(THEIRS, None)
-            self.found.notes.append(f"Apache Kafka was not measured: {reason}.")
+            self.leave_out(THEIRS, str(reason))
+
+    def leave_out(self, broker: str, reason: str) -> None:
+        """Go on without one side, and say so."""
+        if self.brokers.pop(broker, None) is not None:
+            note = f"{self.found.against} was not measured: {reason}."
+            self.found.notes.append(note)
+            print(note, flush=True)
 
     def each(self, measure: Callable[[NewBroker, Report], None], times: int = 1) -> None:
         """Measure each broker, as a new process of its own."""
         for _ in range(times):
             for name, new_broker in self.brokers.items():
-                measure(new_broker, self._reporter(name))
+                measure(new_broker, self.reporter(name))
 
     def running(self, *measures: Callable[[Broker, Report], None], rounds: int = 1) -> None:
         """Measure each broker while it runs; all measures of a round see the same process."""
@@ -70,16 +77,27 @@ class Run:
 
         self.each(measure_all, rounds)
 
+    @contextmanager
+    def side_by_side(self) -> Iterator[dict[str, Broker]]:
+        """All brokers at the same time, for loads that take turns between them."""
+        with ExitStack() as stack:
+            yield {name: stack.enter_context(new()) for name, new in self.brokers.items()}
+
     def finish(self, *, is_whole: bool) -> None:
         """Show the numbers and keep them; a whole run is also written into the docs."""
-        self.found.notes.append(_disturbance(self.others.cores()))
+        self.found.notes.append(disturbance(self.others.cores()))
         self.found.save(is_whole=is_whole)
-        print(f"\n{terminal(self.found.rows())}\n\n{terminal(self.found.core_rows())}")
+        cores = self.found.core_rows()
+        print(f"\n{terminal(self.found.rows())}")
+        if len(cores) > 1:
+            print(f"\n{terminal(cores)}")
         print("", *self.found.notes, sep="\n")
         if is_whole:
             page.write()
 
-    def _reporter(self, broker: str) -> Report:
+    def reporter(self, broker: str) -> Report:
+        """What notes and shows a sample of one side."""
+
         def report(name: str, value: float) -> None:
             measure = self.measure_of(name)
             self.found.add(broker, name, measure, value)
@@ -89,6 +107,7 @@ class Run:
         return report
 
 
-def _disturbance(cores: float) -> str:
+def disturbance(cores: float) -> str:
+    """How much the rest of the machine did meanwhile, and whether that was too much."""
     note = f"Other programs used {cores:.2f} of the cores on average while this was measured."
     return note if cores < QUIET_CORES else f"{note} That is too much: measure again in peace."

@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 import page
 from confluent_kafka import Producer
 from results import OURS, THEIRS, Measure, Results
+from runs import disturbance
 from tables import terminal
 from watch import OtherPrograms, apart, percentile
 
@@ -269,9 +270,7 @@ def main() -> None:
             measure(found, count=200_000, rounds=1, subscriber_count=100)
         else:
             measure(found, count=1_000_000, rounds=3, subscriber_count=1000)
-        found.notes.append(
-            f"Other programs used {others.cores():.2f} of the cores on average while this was measured."
-        )
+        found.notes.append(disturbance(others.cores()))
         found.save(is_whole=not asked.quick)
         print(f"\n{terminal(found.rows())}\n", *found.notes, sep="\n")
         if not asked.quick:

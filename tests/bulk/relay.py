@@ -1,4 +1,4 @@
-"""Between a reader and a real broker: adds TLS, or lets the broker deny that it leads a partition."""
+"""Between a client and a real broker: adds TLS, denies that the broker leads, loses its answers."""
 
 import contextlib
 import socket
@@ -10,14 +10,20 @@ from typing import Self
 from headwater.wire.codec import decode, encode_bytes
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.fetch import FetchResponse
+from headwater.wire.messages.produce import ProduceResponse
 
 
 class Relay:
-    """Forwards frames to `target`. While `denials` is positive, an answer to Fetch uses one up."""
+    """Forwards frames to `target`.
+
+    While `denials` is positive, an answer to Fetch uses one up. While `losses` is positive, one to Produce
+    does: it is lost, and the connection with it.
+    """
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self.target = ("127.0.0.1", 0)
         self.denials = 0
+        self.losses = 0
         self._context = context
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port = self._server.getsockname()[1]
@@ -73,6 +79,9 @@ class Relay:
                 if api_key == FetchResponse.api_key and self.denials:
                     self.denials -= 1
                     frame = denied(frame, version)
+                if api_key == ProduceResponse.api_key and self.losses:
+                    self.losses -= 1
+                    break
                 client.sendall(struct.pack(">i", len(frame)) + frame)
             client.shutdown(socket.SHUT_RDWR)
 

@@ -1,4 +1,4 @@
-"""Jars from Maven Central, with all they depend on, fetched once into a cache directory.
+"""Jars from Maven Central, with all they depend on or alone, fetched once into a cache directory.
 
 A machine without Java, Maven or a registry gets `Unavailable` with the reason, so tests can skip.
 """
@@ -25,9 +25,16 @@ POM: Final = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 """
 
+_ALL: Final = (
+    "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
+)
 
-def jars(name: str, artifacts: tuple[Artifact, ...]) -> Path:
-    """The directory with the jars of these artifacts, fetched when they are not there yet."""
+
+def jars(name: str, artifacts: tuple[Artifact, ...], *, are_alone: bool = False) -> Path:
+    """The directory with the jars of these artifacts, fetched when they are not there yet.
+
+    `are_alone`: without what they depend on, for whoever names all of that.
+    """
     for program in ("java", "mvn"):
         if shutil.which(program) is None:
             raise Unavailable(f"{name} needs {program}, which is not on PATH")
@@ -37,7 +44,7 @@ def jars(name: str, artifacts: tuple[Artifact, ...]) -> Path:
     with (directory / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not complete.exists():
-            _fetch(name, artifacts, directory, libs)
+            _fetch(name, artifacts, directory, libs, exclusions=_ALL if are_alone else "")
             complete.touch()
     return libs
 
@@ -65,10 +72,12 @@ def run(command: list[str]) -> None:
         raise Unavailable(f"{command[0]} took longer than {error.timeout} s") from error
 
 
-def _fetch(name: str, artifacts: tuple[Artifact, ...], directory: Path, libs: Path) -> None:
+def _fetch(
+    name: str, artifacts: tuple[Artifact, ...], directory: Path, libs: Path, *, exclusions: str
+) -> None:
     dependencies = "".join(
         f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId>"
-        f"<version>{version}</version></dependency>"
+        f"<version>{version}</version>{exclusions}</dependency>"
         for group, artifact, version in artifacts
     )
     (directory / "pom.xml").write_text(POM.format(name=name, dependencies=dependencies))

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from headwater.bulk.transactional_producer import TransactionalProducer
 from headwater.errors import HeadwaterError
 from headwater.streams.sink import atomic_writer, task_writer
 from headwater.streams.sink.marker import Writer
@@ -111,7 +112,7 @@ def _arm(point: str, act: signal.Signals) -> None:
         "after it took over": (Transactions, "__init__", "after", 1),
         "in the middle of its rows": (Transactions, "write", "after", 2),
         "before it commits": (Transactions, "commit", "before", 1),
-        "between the marker and the commit": (Transactions, "_call", "before", 3),
+        "between the marker and the commit": (TransactionalProducer, "commit", "before", 1),
         "after it committed": (Transactions, "commit", "after", 1),
         "after a part": (Transactions, "commit", "after", 2),
         "in the middle of the next part": (Transactions, "write", "after", 3),
@@ -142,5 +143,5 @@ def _wrap(owner: Any, name: str, side: str, nth: int, act: signal.Signals) -> No
 
 def _leave_to_the_broker(args: tuple[Any, ...]) -> None:
     """What was written so far is on the broker when the process goes: the harder case."""
-    if args and isinstance(args[0], Transactions) and hasattr(args[0], "_kafka"):
-        args[0]._kafka.flush(10)
+    if args and isinstance(args[0], Transactions):
+        args[0]._producer.flush()

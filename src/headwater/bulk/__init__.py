@@ -1,4 +1,5 @@
-"""Ranges of topics as Arrow, in bulk: no record ever becomes a Python object.
+"""Topics as Arrow, read and written in bulk: no record ever becomes a Python object.
 
-The same against our broker and Apache Kafka. `BulkReader` is the way in; it needs the `spark` extra.
+The same against our broker and Apache Kafka. The ways in are `BulkReader` and `TransactionalProducer`; both
+need the `spark` extra.
 """

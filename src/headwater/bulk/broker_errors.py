@@ -1,18 +1,23 @@
-"""What a broker's error code means for a reader."""
+"""What a broker's error code means for a reader or a writer."""
 
 from typing import Final
 
 from headwater.errors import (
     Corruption,
+    Fenced,
     HeadwaterError,
+    InvalidRecord,
     InvalidRequest,
+    InvalidTransaction,
     NotFound,
     NotSupported,
     OffsetOutOfRange,
+    RecordTooLarge,
     Unavailable,
 )
 from headwater.wire.error_codes import ErrorCode
 
+_FENCED: Final = (Fenced, "a newer instance with the same identity has taken over", "stop this one")
 _MEANINGS: Final[dict[int, tuple[type[HeadwaterError], str, str]]] = {
     ErrorCode.OFFSET_OUT_OF_RANGE: (
         OffsetOutOfRange,
@@ -31,13 +36,40 @@ _MEANINGS: Final[dict[int, tuple[type[HeadwaterError], str, str]]] = {
     ),
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: (
         InvalidRequest,
-        "this user may not read it",
-        "ask for the right to read the topic",
+        "this user may not do that",
+        "ask for the right to this topic",
     ),
     ErrorCode.INVALID_TOPIC_EXCEPTION: (
         InvalidRequest,
         "that is not a valid topic name",
         "use letters, digits, '.', '_' and '-', at most 249 of them",
+    ),
+    ErrorCode.PRODUCER_FENCED: _FENCED,
+    ErrorCode.INVALID_PRODUCER_EPOCH: _FENCED,
+    ErrorCode.INVALID_TXN_STATE: (
+        InvalidTransaction,
+        "its transaction is over",
+        "it took longer than transaction.timeout.ms, or the broker was asked to abort it",
+    ),
+    ErrorCode.INVALID_TRANSACTION_TIMEOUT: (
+        InvalidRequest,
+        "transaction.timeout.ms is larger than the broker allows",
+        "see transaction.max.timeout.ms of the broker",
+    ),
+    ErrorCode.MESSAGE_TOO_LARGE: (
+        RecordTooLarge,
+        "a record is larger than the topic's max.message.bytes",
+        "send less, or raise it: headwater topic alter TOPIC --set max.message.bytes=...",
+    ),
+    ErrorCode.INVALID_RECORD: (
+        InvalidRecord,
+        "a record breaks a rule of the topic",
+        "a compacted topic takes only records with a key",
+    ),
+    ErrorCode.INVALID_TIMESTAMP: (
+        InvalidRecord,
+        "a record's time is further from now than the topic allows",
+        "see message.timestamp.before.max.ms and message.timestamp.after.max.ms of the topic",
     ),
     ErrorCode.UNSUPPORTED_VERSION: (NotSupported, "the broker is older than Kafka 3.0", ""),
 }
@@ -58,6 +90,9 @@ _PASSING: Final = frozenset(
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
         ErrorCode.NOT_COORDINATOR,
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     }
 )
 """A new leader, a restart, a commit under way: gone after new metadata and another try."""

@@ -70,6 +70,8 @@ class Cluster:
         self._timeout_s = timeout_s
         self._connections: dict[tuple[str, int], Connection] = {}
         self._leaders: dict[TopicPartition, tuple[str, int]] = {}
+        self.coordinators: dict[tuple[int, str], tuple[str, int]] = {}
+        """Who keeps what, as far as it is known (`coordinators.py`)."""
 
     def __enter__(self) -> Self:
         return self
@@ -88,11 +90,16 @@ class Cluster:
             each.close()
         self._connections.clear()
         self._leaders.clear()
+        self.coordinators.clear()
 
     def topics(self, names: Iterable[str] | None = None) -> dict[str, Topic]:
         """Return the topics that exist, all of them or those of `names`; none is created by asking."""
         asked = None if names is None else sorted(set(names))
         return self.patiently(lambda: self._topics(asked))
+
+    def partition_count(self, topic: str) -> int:
+        """Return how many partitions a topic has; it is created if the broker does that for writers."""
+        return self.patiently(lambda: self._partition_count(topic))
 
     def offsets(
         self,
@@ -137,10 +144,18 @@ class Cluster:
             time.sleep(pause)
             pause = min(_LONGEST_PAUSE_S, pause * 2)
 
-    def _topics(self, names: Sequence[str] | None) -> dict[str, Topic]:
+    def _partition_count(self, topic: str) -> int:
+        found = self._topics([topic], doing=f"write to {topic!r}", creates=True)
+        if topic not in found:
+            raise NotFound(f"topic {topic!r} does not exist", hint="see: headwater topic list")
+        return len(found[topic].partitions)
+
+    def _topics(
+        self, names: Sequence[str] | None, *, doing: str = "", creates: bool = False
+    ) -> dict[str, Topic]:
         request = MetadataRequest(
             topics=None if names is None else [MetadataRequestTopic(name=each) for each in names],
-            allow_auto_topic_creation=False,
+            allow_auto_topic_creation=creates,
         )
         answer = self.any_broker().call(request, METADATA_VERSION, MetadataResponse)
         nodes = {each.node_id: (each.host, each.port) for each in answer.brokers}
@@ -149,7 +164,7 @@ class Cluster:
             if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 continue
             name = topic.name or ""
-            refuse(topic.error_code, doing=f"find topic {name}")
+            refuse(topic.error_code, doing=doing or f"find topic {name}")
             for each in topic.partitions:
                 if each.leader_id in nodes:
                     self._leaders[TopicPartition(name, each.partition_index)] = nodes[

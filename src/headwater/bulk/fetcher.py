@@ -21,7 +21,7 @@ from headwater.wire.messages.fetch import (
 FETCH_VERSION: Final = 12
 """The last one that names topics; later ones need their ids."""
 
-FETCH_BYTES: Final = 8 << 20
+FETCH_BYTES: Final = 4 << 20
 _WAIT_MS: Final = 500
 
 

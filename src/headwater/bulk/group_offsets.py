@@ -5,12 +5,8 @@ from typing import Final, NamedTuple
 
 from headwater.bulk.broker_errors import refuse
 from headwater.bulk.cluster import Cluster
-from headwater.bulk.connection import Connection
+from headwater.bulk.coordinators import group_coordinator
 from headwater.bulk.ranges import TopicPartition
-from headwater.wire.messages.find_coordinator import (
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
 from headwater.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -19,10 +15,8 @@ from headwater.wire.messages.offset_commit import (
 )
 from headwater.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 
-FIND_COORDINATOR_VERSION: Final = 3
 OFFSET_FETCH_VERSION: Final = 7
 OFFSET_COMMIT_VERSION: Final = 7
-_GROUP: Final = 0
 _NONE: Final = -1
 
 
@@ -45,7 +39,9 @@ def commit_offset(
 
 def _committed_offsets(cluster: Cluster, group: str) -> dict[TopicPartition, Committed]:
     request = OffsetFetchRequest(group_id=group, topics=None, require_stable=True)
-    answer = _coordinator(cluster, group).call(request, OFFSET_FETCH_VERSION, OffsetFetchResponse)
+    answer = group_coordinator(cluster, group).call(
+        request, OFFSET_FETCH_VERSION, OffsetFetchResponse
+    )
     doing = f"read the offsets of group {group}"
     refuse(answer.error_code, doing=doing)
     found = {}
@@ -70,18 +66,8 @@ def _commit_offset(
         group_id=group,
         topics=[OffsetCommitRequestTopic(name=partition.topic, partitions=[offset])],
     )
-    coordinator = _coordinator(cluster, group)
+    coordinator = group_coordinator(cluster, group)
     answer = coordinator.call(request, OFFSET_COMMIT_VERSION, OffsetCommitResponse)
     for topic in answer.topics:
         for each in topic.partitions:
             refuse(each.error_code, doing=f"commit offset {committed.offset} of {partition}")
-
-
-def _coordinator(cluster: Cluster, group: str) -> Connection:
-    answer = cluster.any_broker().call(
-        FindCoordinatorRequest(key=group, key_type=_GROUP),
-        FIND_COORDINATOR_VERSION,
-        FindCoordinatorResponse,
-    )
-    refuse(answer.error_code, doing=f"find the coordinator of group {group}")
-    return cluster.connection((answer.host, answer.port))

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from headwater.bulk.json_lines import are_lines
 from headwater.bulk.json_rules import converter, read_object
 from headwater.bulk.varints import Numbers
 from headwater.errors import UnreadableValue
@@ -29,12 +29,7 @@ _FEW: Final = 4
 _FAR_APART: Final = 250
 """Faults that are few, or so many values apart, are looked for one after the other."""
 
-_DEEP_BYTES: Final = 900
-"""A value with fewer bytes cannot be nested so deeply that reading it alone would give up."""
-
 _ROW: Final = re.compile(r" in row (\d+)")
-
-_OPEN, _CLOSE = b"{}"
 
 
 class Refused(NamedTuple):
@@ -75,11 +70,11 @@ class JsonParser:
     def parse(self, values: pa.Array) -> Parsed:
         """Parse an array of binary."""
         refused: list[Refused] = []
-        is_joinable = _joinable(values)
+        are_joinable = are_lines(values)
         if self._text_type is None:
-            is_joinable[:] = False
-        pieces = list(self._in_bulk(values, np.flatnonzero(is_joinable), refused))
-        pieces += self._singly(values, np.flatnonzero(~is_joinable), refused)
+            are_joinable[:] = False
+        pieces = list(self._in_bulk(values, np.flatnonzero(are_joinable), refused))
+        pieces += self._singly(values, np.flatnonzero(~are_joinable), refused)
         return self._assembled(pieces, sorted(refused))
 
     def _in_bulk(
@@ -92,7 +87,7 @@ class JsonParser:
         """Parse stretch by stretch; where Arrow finds fault, read the faulty values singly."""
         for start in range(0, len(positions), sizes[0]):
             stretch = positions[start : start + sizes[0]]
-            chosen = values.take(pa.array(stretch))
+            chosen = _chosen(values, stretch)
             try:
                 yield _Piece(stretch, self._parse(chosen))
             except pa.ArrowInvalid as error:
@@ -161,6 +156,8 @@ class JsonParser:
     def _assembled(self, pieces: list[_Piece], refused: list[Refused]) -> Parsed:
         if not pieces:
             return Parsed(pa.array([], type=self._type), np.empty(0, dtype=np.int64), refused)
+        if len(pieces) == 1:
+            return Parsed(pieces[0].columns, pieces[0].positions, refused)
         columns = pa.concat_arrays([each.columns for each in pieces])
         positions = np.concatenate([each.positions for each in pieces])
         order = np.argsort(positions, kind="stable")
@@ -169,35 +166,11 @@ class JsonParser:
         return Parsed(columns, positions, refused)
 
 
-def _joinable(values: pa.Array) -> npt.NDArray[np.bool_]:
-    """Whether each value may stand in a text with others."""
-    count = len(values)
-    offsets = np.frombuffer(values.buffers()[1], dtype=np.int32)[
-        values.offset : values.offset + count + 1
-    ]
-    data = np.frombuffer(values.buffers()[2] or b"", dtype=np.uint8)
-    sizes = np.diff(offsets)
-    fits = sizes > 1
-    if values.null_count:
-        fits &= values.is_valid().to_numpy(zero_copy_only=False)
-    starts = offsets[:-1][fits]
-    fits[fits] = (data[starts] == _OPEN) & (data[starts + sizes[fits] - 1] == _CLOSE)
-    used = data[offsets[0] : offsets[-1]] if count else data
-    for is_doubtful in _doubts(values, used.tobytes(), sizes):
-        fits &= ~pc.fill_null(is_doubtful, fill_value=True).to_numpy(zero_copy_only=False)
-    return fits
-
-
-def _doubts(values: pa.Array, used: bytes, sizes: Numbers) -> Iterator[pa.Array]:
-    """What breaks a text of lines, and what Arrow reads but Python does not: `Inf`, and any depth."""
-    for separator in (b"\n", b"\0"):
-        if separator in used:
-            yield pc.match_substring(values, separator)
-    if b"I" in used and b"Inf" in used:
-        yield pc.match_substring(values, "Inf")
-    if (sizes >= _DEEP_BYTES).any():
-        opened = pc.add(pc.count_substring(values, "["), pc.count_substring(values, "{"))
-        yield pc.greater(opened, _DEEP_BYTES // 2)
+def _chosen(values: pa.Array, positions: Numbers) -> pa.Array:
+    first, count = int(positions[0]), len(positions)
+    if positions[-1] - first == count - 1:
+        return values.slice(first, count)
+    return values.take(pa.array(positions))
 
 
 def _as_arrow_parses(kind: pa.DataType) -> pa.DataType | None:

@@ -21,7 +21,7 @@ class Security:
             return None
         if protocol != "SSL":
             raise NotSupported(
-                f"bulk reads cannot log in with {self.security_protocol}",
+                f"Spark's side cannot log in with {self.security_protocol} yet",
                 hint="use a listener with PLAINTEXT or SSL",
             )
         try:

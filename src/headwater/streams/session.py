@@ -25,7 +25,9 @@ PRESET: Final[Mapping[str, str]] = {
     # A task that runs twice writes once, but costs twice.
     "spark.speculation": "false",
     "spark.sql.session.timeZone": "UTC",
+    # Many small rows at a time, but of large ones no more than a cache holds.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(4 << 20),
     "spark.python.unix.domain.socket.enabled": "true",
     # State on disk, and per batch only what changed: it outgrows memory and restarts quickly.
     "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
@@ -34,7 +36,12 @@ PRESET: Final[Mapping[str, str]] = {
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     "spark.sql.streaming.minBatchesToRetain": "10",
 }
+FILES: Final = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
 LOCAL: Final[Mapping[str, str]] = {
+    # The default one starts a program (readlink) for each file that it looks at: ten in every batch.
+    "spark.sql.streaming.checkpointFileManagerClass": FILES,
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),

@@ -31,8 +31,8 @@ class Fingerprint:
             sizes, data = _content(records[name])
             total += int(data.sum(dtype=np.uint64)) + (int(sizes.sum(dtype=np.int64)) << 32)
             order += [
-                crc32c(sizes.tobytes(), self.order[2 * at]),
-                crc32c(data.tobytes(), self.order[2 * at + 1]),
+                crc32c(sizes.data, self.order[2 * at]),
+                crc32c(data.data, self.order[2 * at + 1]),
             ]
         return Fingerprint(self.rows + records.num_rows, total % _MODULUS, tuple(order))
 

@@ -60,8 +60,7 @@ class Marker:
 
     @classmethod
     def of(cls, offset: int, metadata: str) -> "Marker":
-        # confluent-kafka counts the end of its C string in.
-        fields = json.loads(metadata.rstrip("\0"))
+        fields = json.loads(metadata)
         written = Fingerprint(fields["rows"], fields["total"], tuple(fields["order"]))
         return cls(offset, written, fields["part"])
 
