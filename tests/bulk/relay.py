@@ -5,25 +5,25 @@ import socket
 import ssl
 import struct
 import threading
+from collections import Counter
 from typing import Self
 
 from headwater.wire.codec import decode, encode_bytes
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.fetch import FetchResponse
-from headwater.wire.messages.produce import ProduceResponse
 
 
 class Relay:
     """Forwards frames to `target`.
 
-    While `denials` is positive, an answer to Fetch uses one up. While `losses` is positive, one to Produce
-    does: it is lost, and the connection with it.
+    While `denials` is positive, an answer to Fetch uses one up. `losses` counts answers, by API, that are to
+    be lost, and the connection with each.
     """
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self.target = ("127.0.0.1", 0)
         self.denials = 0
-        self.losses = 0
+        self.losses: Counter[int] = Counter()
         self._context = context
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port = self._server.getsockname()[1]
@@ -79,8 +79,8 @@ class Relay:
                 if api_key == FetchResponse.api_key and self.denials:
                     self.denials -= 1
                     frame = denied(frame, version)
-                if api_key == ProduceResponse.api_key and self.losses:
-                    self.losses -= 1
+                if self.losses[api_key]:
+                    self.losses[api_key] -= 1
                     break
                 client.sendall(struct.pack(">i", len(frame)) + frame)
             client.shutdown(socket.SHUT_RDWR)

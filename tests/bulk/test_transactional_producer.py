@@ -2,6 +2,7 @@
 
 import threading
 import uuid
+from copy import copy
 from functools import partial
 
 import pyarrow as pa
@@ -21,6 +22,8 @@ from headwater.bulk.transactional_producer import TransactionalProducer
 from headwater.clock import SystemClock
 from headwater.errors import Fenced, InvalidRequest, NotFound, RecordTooLarge
 from headwater.testing import Broker
+from headwater.wire.messages.end_txn import EndTxnResponse
+from headwater.wire.messages.produce import ProduceResponse
 
 NOW_MS = SystemClock().now_ms()
 
@@ -142,13 +145,30 @@ def test_a_lost_answer_does_not_double_records() -> None:
         producer = producer_of(cluster)
         for number in range(20):
             if number % 3 == 1:
-                relay.losses = 1
+                relay.losses[ProduceResponse.api_key] = 1
             producer.write(TOPIC, rows(b"%d" % number, b"%d!" % number), NOW_MS)
         producer.commit()
-        assert relay.losses == 0
+        assert relay.losses[ProduceResponse.api_key] == 0
         assert read(cluster, TOPIC) == [
             text for number in range(20) for text in (b"%d" % number, b"%d!" % number)
         ]
+
+
+def test_a_commit_that_was_sent_twice_cannot_end_a_later_transaction() -> None:
+    with Relay() as relay, behind(relay), Cluster([("127.0.0.1", relay.port)]) as cluster:
+        producer = producer_of(cluster)
+        producer.write(TOPIC, rows(b"first"), NOW_MS)
+        producer.flush()
+        late = copy(producer)
+        relay.losses[EndTxnResponse.api_key] = 1
+        producer.commit()
+        producer.write(TOPIC, rows(b"second"), NOW_MS)
+        producer.flush()
+        with pytest.raises(Fenced):
+            late._end(is_commit=True)
+        assert values(BulkReader(cluster), whole(cluster, TOPIC)) == [b"first"]
+        producer.commit()
+        assert read(cluster, TOPIC) == [b"first", b"second"]
 
 
 def test_a_broker_killed_meanwhile_has_everything_once_when_it_is_back() -> None:

@@ -6,11 +6,11 @@ stores it once. Requests are under way while the next records are encoded.
 
 import contextlib
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import zip_longest
-from typing import Final
+from itertools import count, zip_longest
+from typing import Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -64,6 +64,8 @@ END_TXN_VERSION: Final = 3
 MOST_IN_FLIGHT: Final = 5
 """Of so many batches of a producer the broker knows that it has them already."""
 
+T = TypeVar("T")
+
 _ALL: Final = -1
 _ACK_WITHIN_MS: Final = 30_000
 _STORED: Final = (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
@@ -87,7 +89,9 @@ class TransactionalProducer:
         self._cluster = cluster
         self._id = transactional_id
         self._codec = codec
-        self._producer = cluster.patiently(partial(self._take_over, timeout_ms))
+        self._timeout_ms = timeout_ms
+        self._was_repeated = False
+        self._producer = self._patiently(self._take_over)
         self._counts: dict[str, int] = {}
         self._sequences: dict[TopicPartition, int] = {}
         self._added: set[TopicPartition] = set()
@@ -116,20 +120,25 @@ class TransactionalProducer:
     def commit_offset(self, group: str, partition: TopicPartition, committed: Committed) -> None:
         """Make an offset of a group part of the transaction."""
         self.flush()
-        self._cluster.patiently(partial(self._add_offsets, group))
-        self._cluster.patiently(partial(self._commit_offset, group, partition, committed))
+        self._patiently(partial(self._add_offsets, group))
+        self._patiently(partial(self._commit_offset, group, partition, committed))
 
     def commit(self) -> None:
         self.flush()
-        self._cluster.patiently(partial(self._end, is_commit=True))
+        self._patiently(partial(self._end, is_commit=True))
         self._added.clear()
+        if self._was_repeated:
+            # The first copy of what was sent twice may still arrive: in a new epoch it changes nothing.
+            self._producer = self._patiently(self._take_over)
+            self._sequences.clear()
+            self._was_repeated = False
 
     def abort(self) -> None:
         """Take back all that was sent, without waiting for answers; then it is of no use any more."""
         self._in_flight.clear()
         self._cluster.close()
         with contextlib.suppress(InvalidTransaction):  # nothing had come so far
-            self._cluster.patiently(partial(self._end, is_commit=False))
+            self._patiently(partial(self._end, is_commit=False))
 
     def _encoded(
         self, topic: str, records: pa.RecordBatch, now_ms: int
@@ -173,9 +182,10 @@ class TransactionalProducer:
 
     def _send_again(self) -> None:
         """Send what is not acknowledged, in order, on new connections, until it is stored."""
+        self._was_repeated = True
         self._cluster.close()
         while self._in_flight:
-            self._cluster.patiently(partial(self._store, self._in_flight[0]))
+            self._patiently(partial(self._store, self._in_flight[0]))
             self._in_flight.popleft()
 
     def _store(self, sent: _Round) -> None:
@@ -219,9 +229,19 @@ class TransactionalProducer:
             ],
         )
 
-    def _take_over(self, timeout_ms: int) -> ProducerIdAndEpoch:
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        """Try until it is done, and remember whether once was enough."""
+        tries = count()
+
+        def counted() -> T:
+            self._was_repeated |= next(tries) > 0
+            return attempt()
+
+        return self._cluster.patiently(counted)
+
+    def _take_over(self) -> ProducerIdAndEpoch:
         request = InitProducerIdRequest(
-            transactional_id=self._id, transaction_timeout_ms=timeout_ms
+            transactional_id=self._id, transaction_timeout_ms=self._timeout_ms
         )
         answer = self._coordinator().call(request, INIT_PRODUCER_ID_VERSION, InitProducerIdResponse)
         refuse(answer.error_code, doing=f"take over from earlier attempts ({self._id})")
@@ -232,7 +252,7 @@ class TransactionalProducer:
         added = set(partitions) - self._added
         if added:
             self.flush()
-            self._cluster.patiently(partial(self._add, added))
+            self._patiently(partial(self._add, added))
             self._added |= added
         return bool(added)
 
