@@ -16,8 +16,8 @@ from headwater.wire.messages.fetch import FetchResponse
 class Relay:
     """Forwards frames to `target`.
 
-    While `denials` is positive, an answer to Fetch uses one up. `losses` counts answers, by API, that are to
-    be lost, and the connection with each.
+    While `denials` is positive, an answer to Fetch uses one up. `losses` counts answers, by API, that are
+    to be lost, and the connection with each.
     """
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
