@@ -26,7 +26,7 @@ demo: $(READY) ## a shop from producers to views; broker and Spark are killed, a
 	@SERVE=$(SERVE) $(BIN)/python -m demo
 
 test: $(READY) ## run the tests, JOBS=2 at a time (real clients; what is missing on this machine is skipped)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not long"
 
 check: $(READY) ## format, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -56,7 +56,8 @@ crash: $(READY) ## a long campaign of power cuts, kills and disk faults (ROUNDS=
 transactions: $(READY) ## a long campaign of transactions under fire (ROUNDS=n, SEED=n, BROKER=headwater|kafka)
 	$(BIN)/python tests/histories/campaign.py --rounds $(ROUNDS) --seed $(SEED) --broker $(BROKER)
 
-streams: $(READY) ## a pipeline whose every process is killed, compared with DuckDB (EVENTS=n, SEED=n, BROKER=headwater|kafka)
+streams: $(READY) ## pipelines in trouble, upgraded, on a cluster; each process killed, all equals DuckDB (EVENTS=n, SEED=n, BROKER=headwater|kafka)
+	$(BIN)/python -m pytest -m long
 	PYTHONPATH=tests $(BIN)/python -m under_fire --events $(EVENTS) --seed $(SEED) --broker $(BROKER)
 
 clean: ## remove the virtual environment and caches

@@ -76,6 +76,7 @@ def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_the_tests_of_a_new_folder_pass(tmp_path: Path) -> None:
     if shutil.which("java") is None:

@@ -56,6 +56,7 @@ def test_code_and_commands_of_the_readme_work(tmp_path: Path, environment: dict[
     assert '"amount":12.5' in tail.stdout
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_the_pipeline_of_the_readme_fills_the_view_that_it_reads(
     tmp_path: Path, environment: dict[str, str]

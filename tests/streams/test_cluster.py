@@ -19,6 +19,8 @@ from under_fire.feed import ACCOUNTS, EVENTS, Feed
 from under_fire.oracle import Oracle
 from under_fire.processes import PIPELINE
 
+pytestmark = pytest.mark.long
+
 SEED, COUNT = 7, 10_000
 PROFILE = """
 [profiles.cluster]

@@ -93,6 +93,7 @@ def test_a_pipeline_is_checked_run_shown_paused_and_reset(
     assert not list((folder.path / ".headwater" / "pipelines").glob("*/totals*"))
 
 
+@pytest.mark.long
 def test_a_run_whose_spark_dies_ends_with_a_sentence(folder: Folder) -> None:
     with folder.running() as run:
         for line in run.stderr:

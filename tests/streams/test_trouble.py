@@ -12,6 +12,8 @@ from headwater.client import Client
 from headwater.streams.pipeline import Pipeline
 from streams.shop import Shop, per_customer
 
+pytestmark = pytest.mark.long
+
 
 def send_raw(shop: Shop, *values: bytes) -> None:
     with shop.client.producer(value_format="bytes") as producer:

@@ -8,6 +8,8 @@ from headwater.errors import Conflict
 from headwater.streams.pipeline import Pipeline
 from streams.shop import Shop, per_customer
 
+pytestmark = pytest.mark.long
+
 
 def per_day(orders: DataFrame) -> DataFrame:
     return orders.groupBy(F.to_date("at").alias("day")).agg(F.sum("total").alias("total"))
