@@ -24,6 +24,8 @@ def main() -> int:
     # Whoever stops the demo stops what it has started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=120)  # a file has no width: numbers must not be cut
     began_s = time.monotonic()
     is_staying = os.environ.get("SERVE", "") not in ("", "0")
     with ExitStack() as closing:

@@ -67,7 +67,7 @@ class Story:
         self._branches.allow(MINUTES * 3 // 10, PACE_S)
         self._reach(MINUTES * 3 // 10)
         # Spark may not be there yet: go on slowly, so that it finds something to do.
-        self._branches.allow(MINUTES * 4 // 10, 8 * PACE_S)
+        self._branches.allow(MINUTES * 6 // 10, 8 * PACE_S)
         self._until("every query has done a batch", are_under_way)
         late = self._branches.send_yesterday()
         self._screen.say(f"a phone was offline for a day: {late} events, too late for everybody")

@@ -49,7 +49,7 @@ def view(server: ViewServer, changelog: Changelog, capfd: pytest.CaptureFixture[
 
     def call(*arguments: str) -> Result:
         capfd.readouterr()
-        given = [changelog.view.name if each == "NAME" else each for each in arguments]
+        given = [each.replace("NAME", changelog.view.name) for each in arguments]
         code = run(["view", *given, "--url", server.url])
         return Result(code, *capfd.readouterr())
 
@@ -79,10 +79,10 @@ def test_a_row_is_shown_by_its_key(view: View) -> None:
 
 def test_a_query_prints_its_columns(view: View) -> None:
     result = view(
-        "query", "SELECT customer AS c, total FROM revenue WHERE customer > ? ORDER BY 1", "0"
+        "query", 'SELECT customer AS c, total FROM "NAME" WHERE customer > ? ORDER BY 1', "0"
     )
     assert result.out.splitlines() == ["c\ttotal", "1\t1.5", "2\t2.5"]
-    limited = view("query", "SELECT 1 FROM revenue", "-n", "2")
+    limited = view("query", 'SELECT 1 FROM "NAME"', "-n", "2")
     assert limited.err == "only the first 2 rows: there are more\n"
     wrong = view("query", "DELETE FROM revenue")
     assert (wrong.code, wrong.err.startswith("error: ")) == (2, True)
@@ -95,7 +95,7 @@ def test_a_receipt_is_waited_for(view: View, changelog: Changelog) -> None:
         result = view("get", "NAME", "2026-09-01T10:00Z", "7", "--wait-for", given)
         assert ["total", "7.5"] in result.rows
     later = f"{receipt.topic}/0/{receipt.offset + 50}"
-    result = view("query", "SELECT 1 FROM revenue", "--wait-for", later, "--timeout", "0.1")
+    result = view("query", 'SELECT 1 FROM "NAME"', "--wait-for", later, "--timeout", "0.1")
     assert (result.code, "has not reached" in result.err) == (4, True)
     assert view("query", "SELECT 1", "--wait-for", "soon").code == 2
     changelog.delete(minute="2026-09-01T10:00Z", customer=7)
@@ -146,7 +146,7 @@ def _ready(process: subprocess.Popen[bytes]) -> bool:
         ("list", []),
         ("describe", ["NAME"]),
         ("get", ["NAME", "2026-09-01T10:00Z", "1"]),
-        ("query", ["SELECT customer, total, NULL AS n FROM revenue"]),
+        ("query", ['SELECT customer, total, NULL AS n FROM "NAME"']),
         ("watch", ["NAME", "-n", "3"]),
     ],
 )
