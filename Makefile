@@ -11,7 +11,7 @@ SERVE ?=
 EVENTS ?= 10000000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench conformance crash transactions streams clean
+.PHONY: help demo test check format bench conformance crash transactions streams fire clean
 
 help: ## list the tasks
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
@@ -56,8 +56,10 @@ crash: $(READY) ## a long campaign of power cuts, kills and disk faults (ROUNDS=
 transactions: $(READY) ## a long campaign of transactions under fire (ROUNDS=n, SEED=n, BROKER=headwater|kafka)
 	$(BIN)/python tests/histories/campaign.py --rounds $(ROUNDS) --seed $(SEED) --broker $(BROKER)
 
-streams: $(READY) ## pipelines in trouble, upgraded, on a cluster; each process killed, all equals DuckDB (EVENTS=n, SEED=n, BROKER=headwater|kafka)
+streams: $(READY) ## tests of pipelines that take long: in trouble, upgraded, on Apache Kafka and a Spark cluster
 	$(BIN)/python -m pytest -m long
+
+fire: $(READY) ## a pipeline whose every process is killed, compared with DuckDB (EVENTS=n, SEED=n, BROKER=headwater|kafka)
 	PYTHONPATH=tests $(BIN)/python -m under_fire --events $(EVENTS) --seed $(SEED) --broker $(BROKER)
 
 clean: ## remove the virtual environment and caches

@@ -1,4 +1,4 @@
-"""The campaign: `make streams EVENTS=n SEED=n BROKER=headwater|kafka KILLS=n`.
+"""The campaign: `make fire EVENTS=n SEED=n BROKER=headwater|kafka KILLS=n`.
 
 Exits with 1 if a row is lost, doubled or different in any topic or view; what was seen is then kept.
 """
