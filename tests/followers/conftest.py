@@ -33,14 +33,20 @@ class Rig:
         self._running: Followers | None = None
         self._shelf: SqliteShelf | None = None
         self.changed = threading.Event()
+        self.on_new: Callable[[Followers, Follower], None] = lambda *_: None
 
     def start(self) -> Followers:
         self._shelf = SqliteShelf(self._directory)
         self._running = Followers(self._client, self._shelf, self.clock)
-        self._running.on_new = lambda follower: follower.tail.listen(self.changed.set)
+        self._running.on_new = self._watch
         self._running.start()
         assert self._running.wait_until_read(WITHIN_S)
         return self._running
+
+    def _watch(self, follower: Follower) -> None:
+        follower.tail.listen(self.changed.set)
+        assert self._running is not None
+        self.on_new(self._running, follower)
 
     def stop(self) -> None:
         if self._running is not None and self._shelf is not None:

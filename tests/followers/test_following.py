@@ -11,7 +11,9 @@ from confluent_kafka import KafkaException, Producer
 from followers.conftest import Rig
 from followers.polls import rows_of
 from headwater.client import Client
+from headwater.errors import NotFound, Unavailable
 from headwater.followers.follower import Follower
+from headwater.followers.followers import Followers
 from headwater.views import Column, encode_key, parse_type
 from headwater.views.rows import encode_row
 from rigs.changelog import Changelog, revenue
@@ -42,6 +44,40 @@ def test_upserts_and_deletes_reach_the_store(rig: Rig, changelog: Changelog) -> 
     status = follower.status()
     assert (status.state, status.lag_records, status.lag_seconds) == ("following", 0, 0.0)
     assert sum((status.as_of or {}).values()) == 21
+
+
+def test_no_subscriber_finds_a_store_without_the_place_where_its_changes_go_on(
+    rig: Rig, changelog: Changelog
+) -> None:
+    found: list[tuple[bool, str]] = []
+
+    def watch(_: Followers, follower: Follower) -> None:
+        def look() -> None:
+            found.append((follower.served is not None, follower.tail.now.source.tag))
+
+        follower.tail.listen(look)
+
+    rig.on_new = watch
+    changelog.put(revenue(1))
+    follower = rig.follower(changelog.view)
+    rig.until(lambda: is_caught_up(follower, changelog))
+    is_served, tag = found[0]
+    assert (is_served, tag != "") == (False, True)
+
+
+def test_a_view_that_is_defined_is_never_said_not_to_exist_while_definitions_are_read(
+    rig: Rig, changelog: Changelog
+) -> None:
+    answers: list[type[Exception]] = []
+
+    def ask(followers: Followers, follower: Follower) -> None:
+        with pytest.raises((Unavailable, NotFound)) as raised:
+            followers.get(follower.view.name)
+        answers.append(raised.type)
+
+    rig.on_new = ask
+    rig.follower(changelog.view)
+    assert set(answers) == {Unavailable}
 
 
 def test_a_stopped_follower_goes_on_where_it_was(rig: Rig, changelog: Changelog) -> None:

@@ -272,9 +272,10 @@ class Follower:
         logger.info("a view was built", extra={"view": store.view.name})
 
     def _serve(self, store: Store) -> None:
-        self._served = store
         self._rejected = len(store.rejections())
+        # The tail first: who finds the store finds where its changes go on, too.
         self.tail.reset(store.positions(), Source(tag_of(store), store.view))
+        self._served = store
 
     def _replace_building(self, store: Store | None) -> None:
         old, self._building = self._building, store

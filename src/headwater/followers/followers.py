@@ -125,7 +125,6 @@ class Followers:
             defined[view.name] = view
 
     def _make_it_so(self, defined: dict[str, View]) -> None:
-        self.reason = ""
         for name in [each for each in self._followers if each not in defined]:
             self._followers.pop(name).stop()
         for name in set(self._shelf.names()) - set(defined):
@@ -137,6 +136,7 @@ class Followers:
                 self._begin(view)
             elif follower.view != view:
                 follower.redefine(view)
+        self.reason = ""
         self._is_read.set()
 
     def _begin(self, view: View) -> None:
