@@ -33,11 +33,27 @@ class OtherPrograms:
         # cpu user nice system idle iowait irq softirq steal: time of all cores since the start.
         ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
         busy = (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
-        own = sum(
-            usage.ru_utime + usage.ru_stime
-            for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        )
-        return busy - own
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return busy - ended.ru_utime - ended.ru_stime - _running_s()
+
+
+def _running_s() -> float:
+    """Processor time of this process and all below it that run, with what ended below them."""
+    parents: dict[int, int] = {}
+    ticks: dict[int, int] = {}
+    for each in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = each.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # It has just ended.
+        process = int(each.parent.name)
+        parents[process] = int(fields[1])
+        own, below = sum(map(int, fields[11:13])), sum(map(int, fields[13:15]))
+        ticks[process] = own if process == os.getpid() else own + below
+    family = {os.getpid()}
+    while found := {each for each, parent in parents.items() if parent in family} - family:
+        family |= found
+    return sum(ticks.get(each, 0) for each in family) / os.sysconf("SC_CLK_TCK")
 
 
 def percentile(samples: list[float], rank: int) -> float:

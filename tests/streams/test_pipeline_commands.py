@@ -115,20 +115,25 @@ def children_of(parent: int, words: bytes) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "code", "words"),
     [
-        ("import headwater as hw\nhw.Pipeline('a b')\n", "shop.py:2"),
-        ("x = 1\n", "there is no pipeline in pipelines/shop.py"),
+        ("import headwater as hw\nhw.Pipeline('a b')\n", 2, "shop.py:2"),
+        ("x = 1\n", 3, "there is no pipeline in pipelines/shop.py"),
         (
             "import headwater as hw\np = hw.Pipeline('p')\n@p.table\ndef t(nothing): ...\n",
+            2,
             "pipelines/shop.py:3: 't' reads 'nothing', which does not exist",
         ),
     ],
 )
-def test_a_mistake_in_the_file_is_one_sentence(folder: Folder, content: str, words: str) -> None:
+@pytest.mark.parametrize("verb", ["graph", "check", "run"])
+def test_a_mistake_in_the_file_is_one_sentence_with_and_without_a_broker(
+    folder: Folder, verb: str, content: str, code: int, words: str
+) -> None:
     folder.write(content)
-    done = folder("graph")
-    assert (done.returncode, done.stdout) != (0, "")
+    folder.bootstrap = "127.0.0.1:1"
+    done = folder(verb)
+    assert (done.returncode, done.stdout) == (code, ""), done.stderr
     assert words in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
 

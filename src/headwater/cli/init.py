@@ -17,7 +17,7 @@ TEMPLATE = Path(headwater.__file__).parent / "templates" / "shop"
     "init",
     examples=(
         "headwater init shop && cd shop && pytest",
-        "headwater init ~/work/bakery",
+        "headwater init shops/bakery",
         "headwater init shop --json",
     ),
 )

@@ -17,6 +17,11 @@ from headwater.errors import HeadwaterError, Unavailable
 STREAM_TIMEOUT_S: Final = 30.0
 """The server says something every ten seconds; after so long it is gone."""
 
+_HINTS: Final = {
+    "default": "start one in this folder with: headwater view serve",
+    "given": "is the server running, and is the address right?",
+}
+
 Parameters = Mapping[str, Any]
 
 
@@ -118,11 +123,8 @@ class ViewHttp:
 
     def _unreachable(self, error: Exception) -> Unavailable:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        hint = (
-            "start one in this folder with: headwater view serve"
-            if self.address.origin == "default"
-            else f"the address comes from {self.address.origin}: is it right, and is it running?"
-        )
+        origin = self.address.origin
+        hint = _HINTS.get(origin, f"the address comes from {origin}: is it running?")
         return Unavailable(
             f"cannot reach a server of views at {self.address}: {reason.lower()}", hint
         )

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from headwater.cli.command import command as headwater_command
+from headwater.cli.pipeline.graphs import graphs_of
 from headwater.cli.pipeline.place import surroundings
 from headwater.cli.session import Session
 
@@ -21,13 +22,12 @@ from headwater.cli.session import Session
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 def command(session: Session, path: Path | None) -> None:
     """Plan the pipelines and say what is wrong, without running them."""
+    graphs = graphs_of(path)
     with session.connect() as client:
         where = surroundings(session, client)
-        from headwater.streams.discovery import find_pipelines  # noqa: PLC0415
         from headwater.streams.run.runner import Runner  # noqa: PLC0415
         from headwater.streams.session import open_session  # noqa: PLC0415
 
-        graphs = [pipeline.graph() for pipeline in find_pipelines(path)]
         spark = open_session("headwater pipeline check", master="local[1]")
         try:
             planned = Runner(spark, client, where).plan(graphs)

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from headwater.cli.command import command as headwater_command
+from headwater.cli.pipeline.graphs import graphs_of
 from headwater.cli.session import Session
 
 
@@ -20,9 +21,7 @@ from headwater.cli.session import Session
 @click.option("--mermaid", is_flag=True, help="Print a Mermaid diagram.")
 def command(session: Session, path: Path | None, mermaid: bool) -> None:
     """Draw what reads what."""
-    from headwater.streams.discovery import find_pipelines  # noqa: PLC0415
-
-    graphs = [pipeline.graph() for pipeline in find_pipelines(path)]
+    graphs = graphs_of(path)
     edges = [(graph, source, target) for graph in graphs for source, target in graph.edges()]
     if mermaid:
         session.output.line("flowchart LR")

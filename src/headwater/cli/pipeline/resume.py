@@ -3,7 +3,7 @@
 import click
 
 from headwater.cli.command import command as headwater_command
-from headwater.cli.pipeline.names import matching
+from headwater.cli.pipeline.wishes import wish
 from headwater.cli.session import Session
 
 
@@ -18,9 +18,4 @@ from headwater.cli.session import Session
 @click.argument("name")
 def command(session: Session, name: str) -> None:
     """Let paused queries go on where they stopped."""
-    with session.connect() as client:
-        found = [each.name for each in matching(client, name)]
-        from headwater.streams.run.board import Board  # noqa: PLC0415
-
-        Board(client).wish(found, paused=False)
-    session.output.rows(("query", "paused"), [{"query": each, "paused": False} for each in found])
+    wish(session, name, paused=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headwater.cli.command import command as headwater_command
+from headwater.cli.pipeline.graphs import graphs_of
 from headwater.cli.pipeline.place import surroundings
 from headwater.cli.pipeline.rows import LIST_COLUMNS, list_row
 from headwater.cli.session import Session
@@ -33,13 +34,12 @@ def command(
     session: Session, path: Path | None, once: bool, trigger: str, keep_checkpoint: bool
 ) -> None:
     """Run the pipelines of this folder, or of a file, until Ctrl-C."""
+    graphs = graphs_of(path)
     with session.connect() as client:
         where = surroundings(session, client, trigger=trigger, keep=keep_checkpoint)
-        from headwater.streams.discovery import find_pipelines  # noqa: PLC0415
         from headwater.streams.run.runner import Runner  # noqa: PLC0415
         from headwater.streams.session import close_session, open_session  # noqa: PLC0415
 
-        graphs = [pipeline.graph() for pipeline in find_pipelines(path)]
         session.output.note(f"starting Spark for {', '.join(each.name for each in graphs)}")
         spark = open_session("headwater", master=where.master, conf=where.spark_conf)
         runner = Runner(spark, client, where)

@@ -10,9 +10,9 @@ from itertools import chain
 import pyarrow as pa
 
 from headwater.streams.sink.fingerprint import Fingerprint
-from headwater.streams.sink.marker import Marker, Write, Writer, decide, read_marker
+from headwater.streams.sink.marker import Marker, Write, Writer
 from headwater.streams.sink.options import SinkOptions
-from headwater.streams.sink.presence import ensure_topic, refuse_if_gone, refuse_stranger
+from headwater.streams.sink.presence import ensure_topic, to_do
 from headwater.streams.sink.records import records_of
 from headwater.streams.sink.staging import Staging
 from headwater.streams.sink.transaction import Transactions
@@ -33,15 +33,9 @@ def commit_batch(files: Sequence[str], options: SinkOptions, writer: Writer, bat
     """Write what was staged, unless the batch is written already."""
     staging = _staging(options, writer)
     if files or options.topic is not None:
-        with (
-            Transactions(options.log, writer) as transactions,
-            options.log.cluster() as cluster,
-        ):
-            refuse_if_gone(cluster, options, batch_id)
-            marker = read_marker(cluster, writer)
-            if marker is None:
-                refuse_stranger(cluster, options, writer, batch_id)
-            if isinstance(decide(marker, batch_id, writer), Write):
+        with Transactions(options.log, writer) as transactions:
+            cluster = transactions.cluster
+            if isinstance(to_do(cluster, options, writer, batch_id), Write):
                 written, topic = _write(files, staging, transactions)
                 if topic is None:
                     topic = str(options.topic)

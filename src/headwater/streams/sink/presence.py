@@ -11,7 +11,7 @@ from headwater.bulk.cluster import Cluster
 from headwater.bulk.group_offsets import Committed, commit_offset, committed_offsets
 from headwater.bulk.ranges import TopicPartition
 from headwater.errors import Conflict, NotFound
-from headwater.streams.sink.marker import Writer
+from headwater.streams.sink.marker import Done, Write, Writer, decide, read_marker
 from headwater.streams.sink.options import SinkOptions
 
 
@@ -24,6 +24,15 @@ def leave_sign(options: SinkOptions, writer: Writer, batch_id: int) -> None:
         ensure_topic(cluster, options, options.topic)
         place = TopicPartition(options.topic, 0)
         commit_offset(cluster, writer.whole.name, place, Committed(batch_id + 1))
+
+
+def to_do(cluster: Cluster, options: SinkOptions, writer: Writer, batch_id: int) -> Done | Write:
+    """What a writer has to do in a batch, by what was written before; raises if that does not fit."""
+    refuse_if_gone(cluster, options, batch_id)
+    marker = read_marker(cluster, writer)
+    if marker is None:
+        refuse_stranger(cluster, options, writer, batch_id)
+    return decide(marker, batch_id, writer)
 
 
 def ensure_topic(cluster: Cluster, options: SinkOptions, topic: str) -> None:

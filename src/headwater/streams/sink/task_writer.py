@@ -16,13 +16,11 @@ from headwater.streams.sink.marker import (
     Done,
     Marker,
     Writer,
-    decide,
-    read_marker,
     refuse_other_order,
     refuse_other_rows,
 )
 from headwater.streams.sink.options import SinkOptions
-from headwater.streams.sink.presence import refuse_if_gone, refuse_stranger
+from headwater.streams.sink.presence import to_do
 from headwater.streams.sink.records import records_of
 from headwater.streams.sink.transaction import Transactions
 
@@ -37,15 +35,8 @@ def write_task(
     first = next(batches, None)
     if first is None:
         return 0
-    with (
-        Transactions(options.log, writer) as transactions,
-        options.log.cluster() as cluster,
-    ):
-        refuse_if_gone(cluster, options, batch_id)
-        marker = read_marker(cluster, writer)
-        if marker is None:
-            refuse_stranger(cluster, options, writer, batch_id)
-        decision = decide(marker, batch_id, writer)
+    with Transactions(options.log, writer) as transactions:
+        decision = to_do(transactions.cluster, options, writer, batch_id)
         task = _Task(transactions, writer, batch_id, topic=first["topic"][0].as_py())
         all_batches = chain([first], batches)
         if isinstance(decision, Done):

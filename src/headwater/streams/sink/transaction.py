@@ -31,8 +31,8 @@ class Transactions:
         self._name = writer.name
         self._began_s: float | None = None
         self._clock = SystemClock()
-        self._cluster = log.cluster()
-        self._producer = TransactionalProducer(self._cluster, writer.name, timeout_ms, _codec(log))
+        self.cluster = log.cluster()
+        self._producer = TransactionalProducer(self.cluster, writer.name, timeout_ms, _codec(log))
 
     def __enter__(self) -> Self:
         return self
@@ -51,7 +51,7 @@ class Transactions:
                 # Who comes next, or the broker's timeout, will do it.
                 if error is not None:
                     error.add_note(f"and the transaction could not be aborted: {failed}")
-        self._cluster.close()
+        self.cluster.close()
 
     @property
     def age_s(self) -> float:
