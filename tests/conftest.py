@@ -1,5 +1,7 @@
 """Which broker the scenarios in `conformance/` and `clients/` talk to: ours, or Apache Kafka."""
 
+import logging
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -35,6 +37,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="headwater",
         help="what conformance and client tests run on: headwater, kafka, or HOST:PORT of a broker",
     )
+
+
+@pytest.fixture(autouse=True)
+def process_as_before() -> Iterator[None]:
+    """What commands and pipelines change in their process does not outlive a test."""
+    root, path = logging.getLogger(), sys.path.copy()
+    level = root.level
+    yield
+    sys.path[:] = path
+    for each in root.handlers.copy():
+        if type(each) is logging.StreamHandler:  # pytest's own are of other types
+            root.removeHandler(each)
+            root.setLevel(level)
 
 
 @pytest.fixture(scope="module")

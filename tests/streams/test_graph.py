@@ -1,5 +1,7 @@
 """What is wrong with a pipeline is said before anything runs, with the file and line to mend."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -221,6 +223,18 @@ def test_a_file_for_sparks_own_pipelines_is_read_as_it_is(tmp_path: Path) -> Non
     }
 
 
+SHADOWED = """
+import sys
+from pathlib import Path
+from headwater.streams.discovery import find_pipelines
+
+sys.modules.pop("numbers", None)
+find_pipelines(Path(sys.argv[1]))
+import numbers
+print(numbers.Number.__name__)
+"""
+
+
 def test_a_pipeline_that_spark_itself_would_run_is_read_by_its_specification(
     tmp_path: Path,
 ) -> None:
@@ -241,6 +255,10 @@ def test_a_pipeline_that_spark_itself_would_run_is_read_by_its_specification(
         (flow,) = pipeline.graph().queries
         assert (pipeline.name, flow.name) == ("sales", "numbers")
         assert flow.spark_conf == {"spark.sql.shuffle.partitions": "1"}
+    found = subprocess.run(
+        [sys.executable, "-c", SHADOWED, str(tmp_path)], check=True, capture_output=True, text=True
+    )
+    assert found.stdout == "Number\n", "numbers.py took the place of Python's own module"
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,25 @@ def test_a_pipeline_is_checked_run_shown_paused_and_reset(
 
 
 @pytest.mark.long
+def test_a_file_that_needs_spark_to_be_read_gets_it(folder: Folder) -> None:
+    folder.write(
+        PIPELINE.format(name=folder.pipeline, topic="orders")
+        + "\nfrom pyspark.sql import functions as F\ntwice = F.udf(lambda n: 2 * n, 'long')\n"
+    )
+    assert folder.json("graph") == [{"pipeline": folder.pipeline, "from": "orders", "to": "totals"}]
+
+
+@pytest.mark.long
+def test_a_failed_run_says_so_in_a_sentence_and_shows_no_java(folder: Folder) -> None:
+    folder.write(PIPELINE.format(name=folder.pipeline, topic="nowhere"))
+    done = folder("run", "--once")
+    assert done.returncode == 1
+    assert "topic 'nowhere' does not exist" in done.stderr
+    assert "\tat org.apache.spark" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.long
 def test_a_run_whose_spark_dies_ends_with_a_sentence(folder: Folder) -> None:
     with folder.running() as run:
         for line in run.stderr:

@@ -1,6 +1,7 @@
 """`hw.testing.run`: what users test their pipelines with."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -8,6 +9,7 @@ from pyspark.sql import functions as F
 
 import headwater as hw
 from headwater.errors import NotFound, Unavailable
+from headwater.streams.discovery import find_pipelines
 
 
 def shop() -> hw.Pipeline:
@@ -81,3 +83,33 @@ def test_a_failing_query_fails_the_test_with_its_reason(spark: SparkSession) -> 
 
     with pytest.raises(Unavailable, match="a row breaks the rule 'small'"):
         hw.testing.run(pipeline, feed={"orders": [{"id": 11}]}, spark=spark)
+
+
+UDF = """
+import headwater as hw
+from pyspark.sql import functions as F
+from rates import times
+
+shop = hw.Pipeline("shop")
+shop.topic("orders", schema="id LONG, total LONG")
+
+
+@F.udf("long")
+def tripled(total):
+    return times(total)
+
+
+@shop.materialized_view(key="id")
+def priced(orders):
+    return orders.select("id", tripled("total").alias("total"))
+"""
+
+
+def test_functions_of_the_users_files_reach_the_workers(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "rates.py").write_text("FACTOR = 3\n\ndef times(n):\n    return n * FACTOR\n")
+    (tmp_path / "prices.py").write_text(UDF)
+    (pipeline,) = find_pipelines(tmp_path / "prices.py")
+    found = hw.testing.run(pipeline, feed={"orders": [{"id": 1, "total": 2}]}, spark=spark)
+    assert found["priced"] == [{"id": 1, "total": 6}]

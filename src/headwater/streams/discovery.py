@@ -1,9 +1,6 @@
 """Find the pipelines in a user's files: every `Pipeline` at the top of a module."""
 
-import importlib.util
 import re
-import sys
-import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -11,24 +8,26 @@ from typing import Final
 from headwater.errors import InvalidRequest, NotFound
 from headwater.streams.pipeline import DEFAULT_FOLDER, Pipeline
 from headwater.streams.specification import Specification, find_specification
+from headwater.streams.user_files import OpenSpark, load
 
 _SPARK_PIPELINES: Final = re.compile(
     r"^\s*(from pyspark import .*\bpipelines\b|(from|import) pyspark\.pipelines\b)", re.MULTILINE
 )
 
 
-def find_pipelines(path: Path | None = None) -> list[Pipeline]:
+def find_pipelines(path: Path | None = None, open_spark: OpenSpark | None = None) -> list[Pipeline]:
     """The pipelines of a file or a folder; without a path, of `pipelines/` or `pipelines.py`.
 
     A folder with a `spark-pipeline.yml`, or that file itself, is one pipeline of Spark's own kind.
+    `open_spark` is called for a file that cannot be read without a session.
     """
     specification = find_specification(path)
     if specification is not None:
-        return [_specified(specification)]
+        return [_specified(specification, open_spark)]
     files = _files(path)
     found: dict[str, Pipeline] = {}
     for file in files:
-        for pipeline in _pipelines_of(file):
+        for pipeline in _pipelines_of(file, open_spark):
             other = found.setdefault(pipeline.name, pipeline)
             if other is not pipeline:
                 raise InvalidRequest(
@@ -58,67 +57,25 @@ def _files(path: Path | None) -> list[Path]:
     )
 
 
-def _load(file: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Spark's own runner gives every module its session by this name.
-    vars(module)["spark"] = _LateSession()
-    sys.modules[spec.name] = module
-    folder = str(file.resolve().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    try:
-        spec.loader.exec_module(module)
-    except InvalidRequest as error:
-        if f"{file.name}:" in error.what:
-            raise
-        raise InvalidRequest(f"{_where(error, file)}: {error.what}", error.hint) from error
-    except Exception as error:
-        raise InvalidRequest(f"{_where(error, file)}: {type(error).__name__}: {error}") from error
-    return module
-
-
-class _LateSession:
-    """The Spark session of the moment a body runs; a file is read before there is one."""
-
-    def __getattr__(self, name: str) -> object:
-        from pyspark.sql import SparkSession  # noqa: PLC0415
-
-        return getattr(SparkSession.active(), name)
-
-
-def _where(error: Exception, file: Path) -> str:
-    """The line of the user's file where it went wrong."""
-    lines = [
-        each.lineno
-        for each in traceback.extract_tb(error.__traceback__)
-        if Path(each.filename).resolve() == file.resolve()
-    ]
-    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-    return f"{file}:{line}" if line else str(file)
-
-
-def _pipelines_of(file: Path) -> list[Pipeline]:
+def _pipelines_of(file: Path, open_spark: OpenSpark | None) -> list[Pipeline]:
     if not _SPARK_PIPELINES.search(file.read_text(errors="replace")):
-        return _pipelines_in(_load(file))
+        return _pipelines_in(load(file, open_spark))
     from headwater.streams.declarative import collecting  # noqa: PLC0415  imports pyspark
 
     named_after_file = Pipeline(file.stem)
     with collecting(named_after_file):
-        found = _pipelines_in(_load(file))
+        found = _pipelines_in(load(file, open_spark))
     return [*found, named_after_file]
 
 
-def _specified(file: Path) -> Pipeline:
+def _specified(file: Path, open_spark: OpenSpark | None) -> Pipeline:
     specification = Specification.of(file)
     pipeline = Pipeline(specification.name)
     from headwater.streams.declarative import collecting  # noqa: PLC0415  imports pyspark
 
     with collecting(pipeline, specification.configuration):
         for each in specification.files:
-            _load(each)
+            load(each, open_spark)
     return pipeline
 
 

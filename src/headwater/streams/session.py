@@ -14,10 +14,11 @@ from headwater.errors import Unavailable
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+LOGS: Final = Path(__file__).with_name("log4j2.properties")
+JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 PRESET: Final[Mapping[str, str]] = {
-    "spark.log.level": "ERROR",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     # Queries share one application: none waits for the tasks of another.
@@ -29,6 +30,7 @@ PRESET: Final[Mapping[str, str]] = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(4 << 20),
     "spark.python.unix.domain.socket.enabled": "true",
+    "spark.python.daemon.module": "headwater.streams.worker_daemon",
     # State on disk, and per batch only what changed: it outgrows memory and restarts quickly.
     "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
@@ -63,8 +65,11 @@ def open_session(
 
     builder = SparkSession.builder.appName(name).master(master)
     is_local = master.startswith("local")
-    for key, value in {**PRESET, **(LOCAL if is_local else {}), **(conf or {})}.items():
+    settings = {**PRESET, **(LOCAL if is_local else {}), **(conf or {})}
+    for key, value in settings.items():
         builder = builder.config(key, value)
+    java_options = f"-Dlog4j2.configurationFile={LOGS.as_uri()} {settings.get(JAVA_OPTIONS, '')}"
+    builder = builder.config(JAVA_OPTIONS, java_options.strip())
     session = _started(builder, master)
     # Its errors reach us as exceptions; on the terminal they would be pages of Java.
     for each in ("DataFrameQueryContextLogger", "py4j.clientserver"):

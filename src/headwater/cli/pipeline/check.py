@@ -22,7 +22,7 @@ from headwater.cli.session import Session
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 def command(session: Session, path: Path | None) -> None:
     """Plan the pipelines and say what is wrong, without running them."""
-    graphs = graphs_of(path)
+    graphs = graphs_of(session, path)
     with session.connect() as client:
         where = surroundings(session, client)
         from headwater.streams.run.runner import Runner  # noqa: PLC0415

@@ -21,7 +21,7 @@ from headwater.cli.session import Session
 @click.option("--mermaid", is_flag=True, help="Print a Mermaid diagram.")
 def command(session: Session, path: Path | None, mermaid: bool) -> None:
     """Draw what reads what."""
-    graphs = graphs_of(path)
+    graphs = graphs_of(session, path)
     edges = [(graph, source, target) for graph in graphs for source, target in graph.edges()]
     if mermaid:
         session.output.line("flowchart LR")

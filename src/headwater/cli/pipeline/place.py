@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from headwater.streams.run.surroundings import Surroundings
 
 STATE = Path(".headwater") / "pipelines"
+LOCAL_SPARK = "local[*]"
 
 
 def surroundings(
@@ -23,7 +24,7 @@ def surroundings(
     return Surroundings(
         bootstrap=client.connection.address.bootstrap,
         state=(Path(profile.state) if profile.state else STATE).resolve(),
-        master=profile.spark or "local[*]",
+        master=profile.spark or LOCAL_SPARK,
         spark_conf=profile.spark_conf,
         kafka_options={name: str(value) for name, value in profile.options.items()},
         trigger_interval=trigger,

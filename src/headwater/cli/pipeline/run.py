@@ -34,7 +34,7 @@ def command(
     session: Session, path: Path | None, once: bool, trigger: str, keep_checkpoint: bool
 ) -> None:
     """Run the pipelines of this folder, or of a file, until Ctrl-C."""
-    graphs = graphs_of(path)
+    graphs = graphs_of(session, path)
     with session.connect() as client:
         where = surroundings(session, client, trigger=trigger, keep=keep_checkpoint)
         from headwater.streams.run.runner import Runner  # noqa: PLC0415

@@ -25,6 +25,7 @@ from headwater.streams.run.surroundings import Surroundings
 from headwater.streams.session import has_ended, use_in_this_thread
 from headwater.streams.sink.foreach_batch import into_topic
 from headwater.streams.source.options import DEAD_SUFFIX
+from headwater.streams.user_files import send_along
 
 LOOK_S: Final = 0.2
 PUBLISH_S: Final = 2.0
@@ -46,7 +47,9 @@ class Runner:
 
     def plan(self, graphs: Iterable[Graph]) -> list[Planned]:
         """Plan everything before anything starts: a mistake in one query stops nothing half-way."""
+        graphs = list(graphs)
         use_in_this_thread(self._spark)
+        send_along(flow.body for graph in graphs for flow in graph.flows)
         return [
             plan(graph, flow, self._spark, self._where)
             for graph in graphs
