@@ -1,4 +1,4 @@
-"""Events for the benchmarks of Spark: orders of a shop in JSON, about 1 KiB each, the same in every run."""
+"""Events for the benchmarks of Spark, the same in every run: orders of about 1 KiB, clicks of 100 B."""
 
 import json
 import random
@@ -19,6 +19,8 @@ SCHEMA: Final = (
 FEW_COLUMNS: Final = "id BIGINT, customer BIGINT, at TIMESTAMP, status STRING, total DOUBLE"
 """What a pipeline typically needs of such an event."""
 
+CLICK_COLUMNS: Final = "id BIGINT, customer BIGINT, at TIMESTAMP, page STRING, price DOUBLE"
+
 _NOTE: Final = (
     "please leave the parcel with the neighbours on the second floor if nobody opens the door and "
     "ring twice since the bell is rather quiet in the afternoon thank you very much indeed"
@@ -32,6 +34,17 @@ def orders(count: int) -> Iterator[tuple[bytes, bytes]]:
     for number in range(count):
         key = b"%d" % (number * 7919 % KEYS)
         yield key, b'{"id":%d,"customer":%s,%s' % (number, key, tails[number % DISTINCT])
+
+
+def clicks(count: int) -> Iterator[tuple[bytes, bytes]]:
+    """Yield (key, value) of so many clicks."""
+    for number in range(count):
+        customer, second = number * 7919 % KEYS, number // 100 % 60
+        yield (
+            b"%d" % customer,
+            b'{"id":%d,"customer":%d,"at":"2026-09-01T10:00:%02d.%03dZ","page":"/p/%d","price":%d.5}'
+            % (number, customer, second, number % 1000, number % 9000, number % 90),
+        )
 
 
 def _tails() -> list[bytes]:

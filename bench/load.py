@@ -6,13 +6,15 @@ Payloads are random bytes: virtual disks write zeros several times faster than d
 
 import os
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from events import orders
+
+Events = Callable[[int], Iterator[tuple[bytes, bytes]]]
 
 CHUNK = 1000
 MAX_QUEUED = 200_000
@@ -72,10 +74,10 @@ def produce(bootstrap: str, topic: str, records: int, size_bytes: int) -> Throug
     return Throughput(records, size_bytes, seconds, time.process_time() - cpu)
 
 
-def fill(bootstrap: str, topic: str, count: int) -> int:
-    """Write so many orders (`events.py`); returns the bytes of their values."""
+def fill(bootstrap: str, topic: str, events: Events, count: int) -> int:
+    """Write so many events; returns the bytes of their values."""
     producer = Producer(_producer_settings(bootstrap))
-    records = orders(count)
+    records = events(count)
     size_bytes = 0
     while chunk := [{"key": key, "value": value} for key, value in islice(records, CHUNK)]:
         while len(producer) > MAX_QUEUED:
