@@ -70,6 +70,8 @@ def test_answer_is_never_larger_than_asked_for_unless_it_is_one_batch(log: Parti
 
     assert len(log.read(0, 1, log.high_watermark)) == one
     assert len(log.read(0, 2 * one + 1, log.high_watermark)) == 2 * one
+    assert len(log.read(0, one - 1, log.high_watermark, strict=True)) == 0
+    assert len(log.read(0, one, log.high_watermark, strict=True)) == one
 
 
 def test_offsets_outside_the_log_are_refused(log: PartitionLog) -> None:

@@ -207,11 +207,14 @@ class PartitionLog:
             found = [each for each in found if each.first_offset < end]
         return found
 
-    def read(self, offset: int, max_bytes: int, limit: int, *, cached: bool = False) -> memoryview:
+    def read(
+        self, offset: int, max_bytes: int, limit: int, *, cached: bool = False, strict: bool = False
+    ) -> memoryview:
         """Return whole checked batches from the one that holds `offset`, all below `limit`.
 
-        At least one batch, however large. With `cached`, raises `NotCached` rather than wait for the
-        disk. Raises `OffsetOutOfRange`, and `Corruption` if the batch at `offset` is damaged.
+        At least one batch, however large; with `strict`, none that is larger than `max_bytes`. With
+        `cached`, raises `NotCached` rather than wait for the disk. Raises `OffsetOutOfRange`, and
+        `Corruption` if the batch at `offset` is damaged.
         """
         if not self.log_start_offset <= offset <= self.next_offset:
             raise OffsetOutOfRange(
@@ -227,11 +230,11 @@ class PartitionLog:
                 if limit < segment.next_offset:
                     stop = segment.find(limit, end, cached=cached)
                     end = stop[0] if stop is not None else end
-                found = segment.read_from(offset, end, max_bytes, cached=cached)
+                found = segment.read_from(offset, end, max_bytes, cached=cached, strict=strict)
             except Corruption as error:
                 self._report(segment, offset, error)
                 raise
-            if found:
+            if found is not None:
                 return found
             if offset < min(limit, segment.next_offset):
                 missing = Corruption(f"records are missing at the end of {segment.path.name}")

@@ -268,15 +268,18 @@ class Segment:
         return view[:good]
 
     def read_from(
-        self, offset: int, end: int, max_bytes: int, *, cached: bool = False
-    ) -> memoryview:
-        """Return whole, checked batches from the one that holds `offset`; nothing if all are older.
+        self, offset: int, end: int, max_bytes: int, *, cached: bool = False, strict: bool = False
+    ) -> memoryview | None:
+        """Return whole, checked batches from the one that holds `offset`; None if all are older.
 
+        At least one batch, however large; with `strict`, nothing if it is larger than `max_bytes`.
         Raises `Corruption` if that batch is damaged, or if damage may have taken it.
         """
         found = self.find(offset, end, cached=cached)
         while found is not None:
             position, header = found
+            if strict and header.size > max_bytes:
+                return NOTHING
             try:
                 return self.read_batches(
                     position, end, max_bytes, expected=header.base_offset, cached=cached
@@ -287,7 +290,7 @@ class Segment:
                 if start is None or start.offset > offset:
                     raise
                 found = self.find(offset, end, cached=cached, start=start)
-        return NOTHING
+        return None
 
     def find_position(self, offset: int) -> int:
         """Return a position near which `offset` should be."""

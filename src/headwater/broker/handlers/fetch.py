@@ -21,6 +21,8 @@ from headwater.wire.messages.fetch import (
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 READ_COMMITTED = 1
 LONG_READ_BYTES = 256 << 10
+COLD_READ_BYTES = 1 << 20
+"""From disk no more at once: a producer's sync waits in the same queue."""
 
 
 @dataclass(slots=True)
@@ -139,16 +141,18 @@ async def _records(
     if asked.fetch_offset == log.high_watermark:
         return b""
     allowed = min(asked.partition_max_bytes, budget.left)
-    if allowed <= 0 and not budget.is_empty_so_far:
+    strict = not budget.is_empty_so_far
+    if allowed <= 0 and strict:
         return b""
+    offset, size = asked.fetch_offset, max(allowed, 1)
     try:
-        records = log.read(asked.fetch_offset, max(allowed, 1), limit, cached=True)
+        records = log.read(offset, size, limit, cached=True, strict=strict)
     except NotCached:
         records = await context.broker.read_on_thread(
-            log.read, asked.fetch_offset, max(allowed, 1), limit
+            log.read, offset, min(size, COLD_READ_BYTES), limit
         )
-    if len(records) > allowed and not budget.is_empty_so_far:
-        return b""
+        if len(records) > allowed and strict:
+            return b""
     if records:
         budget.left -= len(records)
         budget.is_empty_so_far = False
