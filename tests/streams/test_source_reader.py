@@ -227,6 +227,18 @@ class TestLosses:
         new = reader.latestOffset(old, ALL)
         assert values(reader, old, new) == [50, 51]
 
+    def test_a_topic_that_was_made_anew_and_has_grown_past_the_old_one(
+        self, orders: Broker, open_reader
+    ) -> None:
+        reader = open_reader(startingOffsets="earliest")
+        old = reader.latestOffset(reader.initialOffset(), ALL)
+        delete_topic(orders.bootstrap, "orders")
+        orders.create_topic("orders", partitions=2)
+        for partition in range(2):
+            send(orders, partition, 0, 100)
+        with pytest.raises(OffsetOutOfRange, match="'orders' was deleted and made again"):
+            reader.latestOffset(old, ALL)
+
 
 class TestTypedRows:
     def sent(self, broker: Broker, *sent: bytes | None) -> None:

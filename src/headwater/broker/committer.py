@@ -48,6 +48,11 @@ class Committer:
         """Stop, and leave what was asked for undone."""
         self._threads.stop()
 
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether a producer waits for a sync."""
+        return bool(self._syncing or self._urgent)
+
     def commit(self, partition: Partition) -> asyncio.Future[None]:
         """Return a future that is done once everything appended so far is durable."""
         future = self._urgent.get(partition)

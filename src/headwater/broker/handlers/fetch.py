@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 
 from headwater.broker.context import RequestContext
 from headwater.broker.fetch_sessions import Followed, Session, TopicKey
@@ -21,6 +22,7 @@ from headwater.wire.messages.fetch import (
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 READ_COMMITTED = 1
 LONG_READ_BYTES = 256 << 10
+"""So much is read aside while producers wait: the event loop is theirs."""
 COLD_READ_BYTES = 1 << 20
 """From disk no more at once: a producer's sync waits in the same queue."""
 
@@ -145,8 +147,12 @@ async def _records(
     if allowed <= 0 and strict:
         return b""
     offset, size = asked.fetch_offset, max(allowed, 1)
+    read = partial(log.read, offset, size, limit, cached=True, strict=strict)
     try:
-        records = log.read(offset, size, limit, cached=True, strict=strict)
+        if size >= LONG_READ_BYTES and context.broker.committer.is_waited_for:
+            records = await context.broker.read_on_thread(read)
+        else:
+            records = read()
     except NotCached:
         records = await context.broker.read_on_thread(
             log.read, offset, min(size, COLD_READ_BYTES), limit

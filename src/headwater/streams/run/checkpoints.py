@@ -43,7 +43,7 @@ class Checkpoint:
             changes = signature.differences(Signature.from_json(file.read_text()))
             if changes:
                 raise Conflict(
-                    f"{flow.location}: {flow.name!r} has changed so that its checkpoint does not fit: "
+                    f"{flow.location}: the checkpoint of {flow.name!r} does not fit any more: "
                     + "; ".join(changes),
                     hint=_CHOICES.format(name=flow.name),
                 )

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from headwater.errors import InvalidRequest
-from headwater.streams.datasets import Flow, MaterializedView, Table
+from headwater.streams.datasets import Dataset, Flow, MaterializedView, Table
 from headwater.streams.graph import Graph
 from headwater.streams.run.checkpoints import Checkpoint
 from headwater.streams.run.grouping import grouping_columns
@@ -41,6 +41,8 @@ class Planned:
     signature: Signature
     reads: dict[str, str]
     """Dataset -> topic."""
+    must_stay: frozenset[str]
+    """Topics of these that may not be deleted and made again."""
 
     @property
     def name(self) -> str:
@@ -86,7 +88,17 @@ def plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) -> 
             key=output.key,
         ),
         reads=dict(inputs.topics),
+        must_stay=frozenset(
+            topic
+            for name, topic in inputs.topics.items()
+            if _fails_on_data_loss(graph.datasets[name])
+        ),
     )
+
+
+def _fails_on_data_loss(dataset: Dataset) -> bool:
+    options = {name.lower(): value for name, value in getattr(dataset, "options", {}).items()}
+    return str(options.get("failondataloss", "true")).lower() != "false"
 
 
 def _with_key(output: Table | MaterializedView, result: DataFrame) -> Table | MaterializedView:

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headwater.client.client import Client
 from headwater.clock import Clock, SystemClock
-from headwater.errors import HeadwaterError, Unavailable
+from headwater.errors import HeadwaterError, NotFound, Unavailable
 from headwater.streams.graph import Graph
 from headwater.streams.run.board import Board, Wishes
 from headwater.streams.run.outputs import prepare
@@ -130,7 +130,15 @@ class Runner:
 
     def _take_on(self, planned: list[Planned]) -> None:
         for each in planned:
-            each.checkpoint.take_on(each.signature, each.flow, on_change=self._where.on_change)
+            signature = replace(each.signature, topic_ids=self._ids_of(each.must_stay))
+            each.checkpoint.take_on(signature, each.flow, on_change=self._where.on_change)
+
+    def _ids_of(self, topics: Iterable[str]) -> dict[str, str]:
+        found = {}
+        for each in topics:
+            with contextlib.suppress(NotFound):  # the query itself will say so
+                found[each] = self._client.admin.topics.id(each)
+        return found
 
     def _publish(self, supervised: list[Supervised], on_status: OnStatus | None) -> None:
         statuses = [each.status() for each in supervised]

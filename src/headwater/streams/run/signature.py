@@ -5,8 +5,8 @@ Spark compares little of this and fails late or, worse, goes on with state that 
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -37,6 +37,8 @@ class Signature:
     output_mode: str
     topic: str
     key: tuple[str, ...]
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    """Which topics of these names were read: an offset of one means nothing in another."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=2)
@@ -59,6 +61,9 @@ class Signature:
         if (self.topic, self.key) != (old.topic, old.key):
             before = f"{old.topic} by {_listed(old.key)}"
             found.append(f"it wrote {before}, now {self.topic} by {_listed(self.key)}")
+        for name, topic_id in self.topic_ids.items():
+            if old.topic_ids.get(name, topic_id) != topic_id:
+                found.append(f"the topic {name!r} that it read was deleted and made again")
         return found
 
 

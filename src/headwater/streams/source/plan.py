@@ -25,6 +25,8 @@ class Plan:
     def __init__(self, options: SourceOptions, cluster: Cluster) -> None:
         self._options = options
         self._cluster = cluster
+        self.topic_ids: dict[str, bytes] = {}
+        """Which topics were found when it was last asked for partitions."""
 
     def start(self) -> Offsets:
         """Where a new query begins."""
@@ -57,17 +59,21 @@ class Plan:
         unknown = [each for each in wanted.partitions if each not in there]
         if unknown:
             raise NotFound(f"partition {unknown[0]} does not exist")
+        self.topic_ids = {each.name: each.topic_id for each in found.values()}
         return sorted(wanted.partitions or there)
 
     def _matching(self, pattern: str) -> list[TopicPartition]:
         """A typed read leaves out dead letters: their own would be read again without end."""
         values = self._options.values
         ignored = () if values.format is None else (DEAD_SUFFIX, values.dead_letter_topic or "\0")
-        return sorted(
-            TopicPartition(topic.name, each)
+        found = [
+            topic
             for topic in self._cluster.topics().values()
             if re.fullmatch(pattern, topic.name) and not topic.name.endswith(ignored)
-            for each in topic.partitions
+        ]
+        self.topic_ids = {each.name: each.topic_id for each in found}
+        return sorted(
+            TopicPartition(topic.name, each) for topic in found for each in topic.partitions
         )
 
     def _resolve(self, bound: Bound, partitions: list[TopicPartition]) -> Offsets:

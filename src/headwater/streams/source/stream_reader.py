@@ -35,6 +35,7 @@ from headwater.streams.source.rows import rows_of
 from headwater.streams.source.short_circuit import data_directory
 
 _CHECKPOINT: Final = "the checkpoint"
+_READ_WHAT_IS_THERE: Final = "to read what is there now, set failOnDataLoss to false"
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -49,6 +50,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._initial: OffsetsJson | None = None
         self._target: Offsets | None = None
         self._latest: Offsets | None = None
+        self._topic_ids: dict[str, bytes] = {}
 
     def initialOffset(self) -> OffsetsJson:  # noqa: N802
         refuse_if_unreachable(self._options.log.address)
@@ -97,7 +99,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _reachable(self, starts: Offsets) -> Offsets:
         """Up to where a batch may go; a partition that lost its records is an error, or starts anew."""
-        self._latest = self._plan().latest()
+        plan = self._plan()
+        self._latest = plan.latest()
+        self._refuse_others(plan.topic_ids)
         ends = self._latest
         if self._target is not None:
             ends = {
@@ -113,9 +117,19 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 raise OffsetOutOfRange(
                     f"{partition} was read up to {start}, but ends at {self._latest[partition]}: "
                     "was the topic deleted and made again?",
-                    hint="to read what is there now, set failOnDataLoss to false",
+                    hint=_READ_WHAT_IS_THERE,
                 )
         return ends
+
+    def _refuse_others(self, topic_ids: dict[str, bytes]) -> None:
+        """A topic of the same name that has grown past where the old one was read tells only by its id."""
+        for name, topic_id in topic_ids.items():
+            before = self._topic_ids.setdefault(name, topic_id)
+            if before != topic_id and self._options.fails_on_data_loss:
+                raise OffsetOutOfRange(
+                    f"topic {name!r} was deleted and made again while it was read",
+                    hint=_READ_WHAT_IS_THERE,
+                )
 
     def _range(self, partition: TopicPartition, start: int, end: int) -> OffsetRange:
         if start > end:
