@@ -18,48 +18,23 @@ import pyarrow as pa
 from headwater.bulk.broker_errors import refuse
 from headwater.bulk.cluster import Cluster
 from headwater.bulk.connection import Connection
-from headwater.bulk.coordinators import group_coordinator, transaction_coordinator
 from headwater.bulk.encode import Encoded, Sender, encode
 from headwater.bulk.group_offsets import Committed
 from headwater.bulk.partitioner import partitions_of
 from headwater.bulk.ranges import TopicPartition
+from headwater.bulk.transaction_requests import TransactionRequests
 from headwater.errors import InvalidTransaction, NotFound, Unavailable
 from headwater.wire.compression import NONE
 from headwater.wire.error_codes import ErrorCode
-from headwater.wire.messages.add_offsets_to_txn import (
-    AddOffsetsToTxnRequest,
-    AddOffsetsToTxnResponse,
-)
-from headwater.wire.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
-    AddPartitionsToTxnTopic,
-)
-from headwater.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
-from headwater.wire.messages.init_producer_id import (
-    InitProducerIdRequest,
-    InitProducerIdResponse,
-)
 from headwater.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
 )
-from headwater.wire.messages.txn_offset_commit import (
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-    TxnOffsetCommitResponse,
-)
 from headwater.wire.record_batch import ProducerIdAndEpoch
 
 PRODUCE_VERSION: Final = 9
-INIT_PRODUCER_ID_VERSION: Final = 2
-ADD_PARTITIONS_VERSION: Final = 3
-ADD_OFFSETS_VERSION: Final = 3
-TXN_OFFSET_COMMIT_VERSION: Final = 3
-END_TXN_VERSION: Final = 3
 
 MOST_IN_FLIGHT: Final = 5
 """Of so many batches of a producer the broker knows that it has them already."""
@@ -88,10 +63,11 @@ class TransactionalProducer:
     ) -> None:
         self._cluster = cluster
         self._id = transactional_id
+        self._requests = TransactionRequests(cluster, transactional_id)
         self._codec = codec
         self._timeout_ms = timeout_ms
         self._was_repeated = False
-        self._producer = self._patiently(self._take_over)
+        self._producer = self._take_over()
         self._counts: dict[str, int] = {}
         self._sequences: dict[TopicPartition, int] = {}
         self._added: set[TopicPartition] = set()
@@ -120,16 +96,17 @@ class TransactionalProducer:
     def commit_offset(self, group: str, partition: TopicPartition, committed: Committed) -> None:
         """Make an offset of a group part of the transaction."""
         self.flush()
-        self._patiently(partial(self._add_offsets, group))
-        self._patiently(partial(self._commit_offset, group, partition, committed))
+        requests, producer = self._requests, self._producer
+        self._patiently(partial(requests.add_offsets, producer, group))
+        self._patiently(partial(requests.commit_offset, producer, group, partition, committed))
 
     def commit(self) -> None:
         self.flush()
-        self._patiently(partial(self._end, is_commit=True))
+        self._end(is_commit=True)
         self._added.clear()
         if self._was_repeated:
             # The first copy of what was sent twice may still arrive: in a new epoch it changes nothing.
-            self._producer = self._patiently(self._take_over)
+            self._producer = self._take_over()
             self._sequences.clear()
             self._was_repeated = False
 
@@ -138,7 +115,7 @@ class TransactionalProducer:
         self._in_flight.clear()
         self._cluster.close()
         with contextlib.suppress(InvalidTransaction):  # nothing had come so far
-            self._patiently(partial(self._end, is_commit=False))
+            self._end(is_commit=False)
 
     def _encoded(
         self, topic: str, records: pa.RecordBatch, now_ms: int
@@ -240,82 +217,16 @@ class TransactionalProducer:
         return self._cluster.patiently(counted)
 
     def _take_over(self) -> ProducerIdAndEpoch:
-        request = InitProducerIdRequest(
-            transactional_id=self._id, transaction_timeout_ms=self._timeout_ms
-        )
-        answer = self._coordinator().call(request, INIT_PRODUCER_ID_VERSION, InitProducerIdResponse)
-        refuse(answer.error_code, doing=f"take over from earlier attempts ({self._id})")
-        return ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)
+        return self._patiently(partial(self._requests.take_over, self._timeout_ms))
 
     def _add_partitions(self, partitions: Iterable[TopicPartition]) -> bool:
         """Make partitions part of the transaction; returns whether any is new."""
         added = set(partitions) - self._added
         if added:
             self.flush()
-            self._patiently(partial(self._add, added))
+            self._patiently(partial(self._requests.add, self._producer, added))
             self._added |= added
         return bool(added)
 
-    def _add(self, partitions: set[TopicPartition]) -> None:
-        by_topic: dict[str, list[int]] = {}
-        for each in sorted(partitions):
-            by_topic.setdefault(each.topic, []).append(each.partition)
-        request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=self._id,
-            v3_and_below_producer_id=self._producer.id,
-            v3_and_below_producer_epoch=self._producer.epoch,
-            v3_and_below_topics=[
-                AddPartitionsToTxnTopic(name=name, partitions=each)
-                for name, each in by_topic.items()
-            ],
-        )
-        answer = self._coordinator().call(
-            request, ADD_PARTITIONS_VERSION, AddPartitionsToTxnResponse
-        )
-        for topic in answer.results_by_topic_v3_and_below:
-            for result in topic.results_by_partition:
-                refuse(result.partition_error_code, doing=f"write to {topic.name!r}")
-
-    def _add_offsets(self, group: str) -> None:
-        request = AddOffsetsToTxnRequest(
-            transactional_id=self._id,
-            producer_id=self._producer.id,
-            producer_epoch=self._producer.epoch,
-            group_id=group,
-        )
-        answer = self._coordinator().call(request, ADD_OFFSETS_VERSION, AddOffsetsToTxnResponse)
-        refuse(answer.error_code, doing=f"mark what was written ({self._id})")
-
-    def _commit_offset(self, group: str, partition: TopicPartition, committed: Committed) -> None:
-        offset = TxnOffsetCommitRequestPartition(
-            partition_index=partition.partition,
-            committed_offset=committed.offset,
-            committed_metadata=committed.metadata,
-        )
-        request = TxnOffsetCommitRequest(
-            transactional_id=self._id,
-            group_id=group,
-            producer_id=self._producer.id,
-            producer_epoch=self._producer.epoch,
-            topics=[TxnOffsetCommitRequestTopic(name=partition.topic, partitions=[offset])],
-        )
-        answer = group_coordinator(self._cluster, group).call(
-            request, TXN_OFFSET_COMMIT_VERSION, TxnOffsetCommitResponse
-        )
-        for topic in answer.topics:
-            for each in topic.partitions:
-                refuse(each.error_code, doing=f"mark what was written ({self._id})")
-
     def _end(self, *, is_commit: bool) -> None:
-        request = EndTxnRequest(
-            transactional_id=self._id,
-            producer_id=self._producer.id,
-            producer_epoch=self._producer.epoch,
-            committed=is_commit,
-        )
-        answer = self._coordinator().call(request, END_TXN_VERSION, EndTxnResponse)
-        verb = "commit" if is_commit else "take back"
-        refuse(answer.error_code, doing=f"{verb} what was written ({self._id})")
-
-    def _coordinator(self) -> Connection:
-        return transaction_coordinator(self._cluster, self._id)
+        self._patiently(partial(self._requests.end, self._producer, is_commit=is_commit))
