@@ -45,7 +45,8 @@ def send_along(bodies: Iterable[Callable[..., Any]]) -> None:
     folders = {Path(each.co_filename).resolve().parent for each in codes if each is not None}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if name == "__main__" or file is None or any(part in file for part in _INSTALLED):
+        is_importable = name != "__main__" and getattr(module, "__name__", None) == name
+        if not is_importable or file is None or any(part in file for part in _INSTALLED):
             continue
         if folders & set(Path(file).resolve().parents) and name.partition(".")[0] != "headwater":
             register_pickle_by_value(module)  # type: ignore[no-untyped-call]
