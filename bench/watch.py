@@ -1,7 +1,6 @@
 """What a benchmark looks at beside the load: processor time, memory, other programs, the disk."""
 
 import os
-import resource
 import statistics
 import threading
 import time
@@ -11,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from rigs.brokers import Broker
 
@@ -21,24 +20,36 @@ T = TypeVar("T")
 class OtherPrograms:
     """Processor time that the machine spent on anything but this run and what it started."""
 
+    _LOOK_S: Final = 0.5
+
     def __init__(self) -> None:
-        self.began = time.monotonic()
-        self.others = self._others()
+        self._began, self._busy = time.monotonic(), _busy_ticks()
+        self._before = _ticks_of_family()
+        self._ours = dict(self._before)
+        # Looked at now and then: what a killed parent leaves behind is nobody's child any more.
+        threading.Thread(target=self._look, daemon=True).start()
 
     def cores(self) -> float:
-        """Cores in use by others on average; right once every child has ended."""
-        return (self._others() - self.others) / (time.monotonic() - self.began)
+        """Cores in use by others on average."""
+        self._ours |= _ticks_of_family()
+        ours = sum(self._ours.values()) - sum(self._before.values())
+        others = (_busy_ticks() - self._busy - ours) / os.sysconf("SC_CLK_TCK")
+        return max(0.0, others / (time.monotonic() - self._began))
 
-    def _others(self) -> float:
-        # cpu user nice system idle iowait irq softirq steal: time of all cores since the start.
-        ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
-        busy = (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
-        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return busy - ended.ru_utime - ended.ru_stime - _running_s()
+    def _look(self) -> None:
+        while True:
+            time.sleep(self._LOOK_S)
+            self._ours |= _ticks_of_family()
 
 
-def _running_s() -> float:
-    """Processor time of this process and all below it that run, with what ended below them."""
+def _busy_ticks() -> int:
+    # cpu user nice system idle iowait irq softirq steal: time of all cores since the start.
+    ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:8]]
+    return sum(ticks) - ticks[3] - ticks[4]
+
+
+def _ticks_of_family() -> dict[int, int]:
+    """Processor time so far of this process and all below it that run."""
     parents: dict[int, int] = {}
     ticks: dict[int, int] = {}
     for each in Path("/proc").glob("[0-9]*/stat"):
@@ -48,12 +59,11 @@ def _running_s() -> float:
             continue  # It has just ended.
         process = int(each.parent.name)
         parents[process] = int(fields[1])
-        own, below = sum(map(int, fields[11:13])), sum(map(int, fields[13:15]))
-        ticks[process] = own if process == os.getpid() else own + below
+        ticks[process] = sum(map(int, fields[11:13]))
     family = {os.getpid()}
     while found := {each for each, parent in parents.items() if parent in family} - family:
         family |= found
-    return sum(ticks.get(each, 0) for each in family) / os.sysconf("SC_CLK_TCK")
+    return {each: ticks[each] for each in family}
 
 
 def percentile(samples: list[float], rank: int) -> float:
