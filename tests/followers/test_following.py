@@ -12,8 +12,9 @@ from followers.conftest import Rig
 from followers.polls import rows_of
 from headwater.client import Client
 from headwater.errors import NotFound, Unavailable
-from headwater.followers.follower import Follower
+from headwater.followers.follower import Follower, tag_of
 from headwater.followers.followers import Followers
+from headwater.followers.store import Store
 from headwater.views import Column, encode_key, parse_type
 from headwater.views.rows import encode_row
 from rigs.changelog import Changelog, revenue
@@ -49,11 +50,34 @@ def test_upserts_and_deletes_reach_the_store(rig: Rig, changelog: Changelog) -> 
 def test_no_subscriber_finds_a_store_without_the_place_where_its_changes_go_on(
     rig: Rig, changelog: Changelog
 ) -> None:
-    found: list[tuple[bool, str]] = []
+    found: list[Store | None] = []
+
+    def watch(_: Followers, follower: Follower) -> None:
+        reset = follower.tail.reset
+
+        def noted(*arguments: Any) -> None:
+            found.append(follower.served)
+            reset(*arguments)
+
+        follower.tail.reset = noted  # type: ignore[method-assign]
+
+    rig.on_new = watch
+    changelog.put(revenue(1))
+    follower = rig.follower(changelog.view)
+    rig.until(lambda: is_caught_up(follower, changelog))
+    assert found == [None]
+
+
+def test_who_is_told_of_a_new_build_finds_it_served(
+    rig: Rig, changelog: Changelog, client: Client
+) -> None:
+    found: list[tuple[str, str]] = []
 
     def watch(_: Followers, follower: Follower) -> None:
         def look() -> None:
-            found.append((follower.served is not None, follower.tail.now.source.tag))
+            served = follower.served
+            assert served is not None
+            found.append((tag_of(served), follower.tail.now.source.tag))
 
         follower.tail.listen(look)
 
@@ -61,8 +85,11 @@ def test_no_subscriber_finds_a_store_without_the_place_where_its_changes_go_on(
     changelog.put(revenue(1))
     follower = rig.follower(changelog.view)
     rig.until(lambda: is_caught_up(follower, changelog))
-    is_served, tag = found[0]
-    assert (is_served, tag != "") == (False, True)
+    vip = Column("vip", parse_type("boolean"))
+    view = replace(changelog.view, version=2, columns=(*changelog.view.columns, vip))
+    client.admin.views.define(view)
+    rig.until(lambda: found[-1][1].endswith(".2"))
+    assert [served for served, _ in found] == [told for _, told in found]
 
 
 def test_a_view_that_is_defined_is_never_said_not_to_exist_while_definitions_are_read(

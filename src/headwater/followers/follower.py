@@ -118,8 +118,11 @@ class Follower:
 
     @property
     def served(self) -> Store | None:
-        """What queries are answered from; None until the view was built for the first time."""
-        return self._served
+        """What queries are answered from; None until the view was built for the first time.
+
+        Who finds a store finds where its changes go on, and who is told by the tail finds its store.
+        """
+        return self._served if self.tail.now.source.tag else None
 
     def status(self) -> Status:
         served, at, end = self._served, self._at, self._end
@@ -272,10 +275,9 @@ class Follower:
         logger.info("a view was built", extra={"view": store.view.name})
 
     def _serve(self, store: Store) -> None:
-        self._rejected = len(store.rejections())
-        # The tail first: who finds the store finds where its changes go on, too.
-        self.tail.reset(store.positions(), Source(tag_of(store), store.view))
         self._served = store
+        self._rejected = len(store.rejections())
+        self.tail.reset(store.positions(), Source(tag_of(store), store.view))
 
     def _replace_building(self, store: Store | None) -> None:
         old, self._building = self._building, store
