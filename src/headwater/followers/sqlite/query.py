@@ -35,7 +35,13 @@ _LIMITS: Final = {
 _ALLOWED: Final = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
 _HIDDEN: Final = {"meta", "positions", "rejected", "gone"}
 _HINT: Final = "write one SELECT; see: headwater view list"
-_FORBIDDEN_FUNCTIONS: Final = {"load_extension", "fts3_tokenizer"}
+_FORBIDDEN_FUNCTIONS: Final = {
+    "load_extension",
+    "fts3_tokenizer",
+    # They grow without regard to the limit of a value.
+    "json_group_array",
+    "json_group_object",
+}
 
 
 @dataclass(frozen=True, slots=True)
