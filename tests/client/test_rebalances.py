@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 
 import headwater
-from headwater.client import Client
+from headwater.client import Client, Consumer, Record
 
 
 @contextmanager
@@ -34,9 +34,22 @@ def steady_writer(bootstrap: str, topic: str, partitions: int) -> Iterator[Calla
             stop.set()
 
 
+def one_by_one(consumer: Consumer) -> Iterator[list[Record]]:
+    return ([record] for record in consumer)
+
+
+def in_batches(consumer: Consumer) -> Iterator[list[Record]]:
+    return consumer.batches(max_records=200, max_wait_s=0.3)
+
+
 @pytest.mark.timeout(60)
+@pytest.mark.parametrize("reading", [one_by_one, in_batches])
 def test_partitions_move_to_a_second_member_and_back_without_loss_or_repetition(
-    bootstrap: str, client: Client, new_topic: Callable[..., str], group: str
+    bootstrap: str,
+    client: Client,
+    new_topic: Callable[..., str],
+    group: str,
+    reading: Callable[[Consumer], Iterator[list[Record]]],
 ) -> None:
     topic = new_topic(partitions=4)
     has_two, leave, is_gone = Event(), Event(), Event()
@@ -62,13 +75,14 @@ def test_partitions_move_to_a_second_member_and_back_without_loss_or_repetition(
         ThreadPoolExecutor(1) as thread,
         client.consumer(topic, group=group) as first,
     ):
-        for record in first:
-            read.append(record.value)
+        batches = reading(first)
+        for batch in batches:
+            read += [record.value for record in batch]
             if len(first.assignment) == 4:
                 break
         second = thread.submit(read_as_second_member)
-        for record in first:
-            read.append(record.value)
+        for batch in batches:
+            read += [record.value for record in batch]
             if has_two.is_set() and len(first.assignment) == 2:
                 leave.set()
             if is_gone.is_set() and len(first.assignment) == 4:

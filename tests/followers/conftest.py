@@ -34,6 +34,8 @@ class Rig:
         self._shelf: SqliteShelf | None = None
         self.changed = threading.Event()
         self.on_new: Callable[[Followers, Follower], None] = lambda *_: None
+        """Called for new followers of views that were asked for, not of what other tests have left."""
+        self._asked_for: set[str] = set()
 
     def start(self) -> Followers:
         self._shelf = SqliteShelf(self._directory)
@@ -46,7 +48,8 @@ class Rig:
     def _watch(self, follower: Follower) -> None:
         follower.tail.listen(self.changed.set)
         assert self._running is not None
-        self.on_new(self._running, follower)
+        if follower.view.name in self._asked_for:
+            self.on_new(self._running, follower)
 
     def stop(self) -> None:
         if self._running is not None and self._shelf is not None:
@@ -56,6 +59,7 @@ class Rig:
 
     def follower(self, view: View) -> Follower:
         """The follower of a view, as soon as there is one."""
+        self._asked_for.add(view.name)
         running = self._running or self.start()
         self.until(lambda: view.name in [each.view.name for each in running.all()])
         return running.get(view.name)

@@ -134,8 +134,9 @@ class Consumer:
                 if wait_s <= 0:
                     break
                 with translated(self._doing):
-                    room = max_records - len(self._batch)
-                    self._ahead.extend(self._kafka.consume(room, wait_s))
+                    read = self._kafka.consume(max_records - len(self._batch), wait_s)
+                # Only now: a partition revoked meanwhile has put another queue in its place.
+                self._ahead.extend(read)
                 continue
             try:
                 record = self._read_ahead()
