@@ -277,3 +277,35 @@ def test_a_specification_that_cannot_be_used_is_one_sentence(
     (tmp_path / "spark-pipeline.yml").write_text(content)
     with pytest.raises((InvalidRequest, NotFound), match=words):
         find_pipelines(tmp_path)
+
+
+NEEDS_SPARK = """
+import os
+from pyspark import pipelines as dp
+
+@dp.materialized_view
+def numbers():
+    return spark.range(10)
+
+if os.environ["SPARK_IS_THERE"] == "no":
+    raise RuntimeError("[SESSION_OR_CONTEXT_NOT_EXISTS] it should be created first")
+"""
+
+
+@pytest.mark.parametrize("specified", [False, True])
+def test_files_that_need_spark_are_read_again_from_the_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, specified: bool
+) -> None:
+    if specified:
+        (tmp_path / "spark-pipeline.yml").write_text(
+            "name: sales\nstorage: x\nlibraries: [{glob: {include: a/**}}]\n"
+        )
+    folder = tmp_path / "a"
+    folder.mkdir()
+    (folder / "sales.py").write_text(NEEDS_SPARK)
+    path = tmp_path if specified else folder
+    monkeypatch.setenv("SPARK_IS_THERE", "no")
+    with pytest.raises(InvalidRequest, match="sales.py:10: RuntimeError"):
+        find_pipelines(path)
+    (pipeline,) = find_pipelines(path, lambda: monkeypatch.setenv("SPARK_IS_THERE", "yes"))
+    assert [each.name for each in pipeline.graph().queries] == ["numbers"]

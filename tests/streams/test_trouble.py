@@ -101,6 +101,7 @@ def test_a_topic_that_was_made_again_while_no_query_ran_is_not_taken_for_the_old
     shop.order((1, 1, 1.0))
     shop.once(pipeline)
     shop.client.admin.topics.delete(shop.orders_topic)
+    assert shop.once(pipeline)["copied"].state == "failed"  # which forgets nothing
     shop.client.admin.topics.create(shop.orders_topic, partitions=2)
     shop.order(*((number, 1, 1.0) for number in range(10, 30)))
     with pytest.raises(Conflict, match="was deleted and made again"):

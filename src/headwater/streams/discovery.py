@@ -1,6 +1,7 @@
 """Find the pipelines in a user's files: every `Pipeline` at the top of a module."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -8,26 +9,38 @@ from typing import Final
 from headwater.errors import InvalidRequest, NotFound
 from headwater.streams.pipeline import DEFAULT_FOLDER, Pipeline
 from headwater.streams.specification import Specification, find_specification
-from headwater.streams.user_files import OpenSpark, load
+from headwater.streams.user_files import NeedsSpark, load
 
 _SPARK_PIPELINES: Final = re.compile(
     r"^\s*(from pyspark import .*\bpipelines\b|(from|import) pyspark\.pipelines\b)", re.MULTILINE
 )
 
 
-def find_pipelines(path: Path | None = None, open_spark: OpenSpark | None = None) -> list[Pipeline]:
+def find_pipelines(
+    path: Path | None = None, open_spark: Callable[[], object] | None = None
+) -> list[Pipeline]:
     """The pipelines of a file or a folder; without a path, of `pipelines/` or `pipelines.py`.
 
-    A folder with a `spark-pipeline.yml`, or that file itself, is one pipeline of Spark's own kind.
-    `open_spark` is called for a file that cannot be read without a session.
+    A folder with a `spark-pipeline.yml`, or that file itself, is one pipeline of Spark's own kind. If a
+    file needs a session to be read, `open_spark` is called, and all are read again.
     """
+    try:
+        return _found(path)
+    except NeedsSpark:
+        if open_spark is None:
+            raise
+    open_spark()
+    return _found(path)
+
+
+def _found(path: Path | None) -> list[Pipeline]:
     specification = find_specification(path)
     if specification is not None:
-        return [_specified(specification, open_spark)]
+        return [_specified(specification)]
     files = _files(path)
     found: dict[str, Pipeline] = {}
     for file in files:
-        for pipeline in _pipelines_of(file, open_spark):
+        for pipeline in _pipelines_of(file):
             other = found.setdefault(pipeline.name, pipeline)
             if other is not pipeline:
                 raise InvalidRequest(
@@ -57,25 +70,25 @@ def _files(path: Path | None) -> list[Path]:
     )
 
 
-def _pipelines_of(file: Path, open_spark: OpenSpark | None) -> list[Pipeline]:
+def _pipelines_of(file: Path) -> list[Pipeline]:
     if not _SPARK_PIPELINES.search(file.read_text(errors="replace")):
-        return _pipelines_in(load(file, open_spark))
+        return _pipelines_in(load(file))
     from headwater.streams.declarative import collecting  # noqa: PLC0415  imports pyspark
 
     named_after_file = Pipeline(file.stem)
     with collecting(named_after_file):
-        found = _pipelines_in(load(file, open_spark))
+        found = _pipelines_in(load(file))
     return [*found, named_after_file]
 
 
-def _specified(file: Path, open_spark: OpenSpark | None) -> Pipeline:
+def _specified(file: Path) -> Pipeline:
     specification = Specification.of(file)
     pipeline = Pipeline(specification.name)
     from headwater.streams.declarative import collecting  # noqa: PLC0415  imports pyspark
 
     with collecting(pipeline, specification.configuration):
         for each in specification.files:
-            load(each, open_spark)
+            load(each)
     return pipeline
 
 

@@ -11,13 +11,15 @@ from typing import Any, Final
 
 from headwater.errors import InvalidRequest
 
-OpenSpark = Callable[[], object]
-
 _INSTALLED: Final = ("site-packages", "dist-packages")
 _NEEDS_SESSION: Final = "SESSION_OR_CONTEXT_NOT_EXISTS"
 
 
-def load(file: Path, open_spark: OpenSpark | None = None) -> ModuleType:
+class NeedsSpark(InvalidRequest):
+    """A file can only be read while there is a session: it has, for example, a UDF with a type in SQL."""
+
+
+def load(file: Path) -> ModuleType:
     """Run a file as a module; raises `InvalidRequest` with the line where it goes wrong."""
     _let_files_find_each_other(file.resolve().parent)
     try:
@@ -27,11 +29,8 @@ def load(file: Path, open_spark: OpenSpark | None = None) -> ModuleType:
             raise
         raise InvalidRequest(f"{_where(error, file)}: {error.what}", error.hint) from error
     except Exception as error:
-        # Spark reads types in SQL, as of a UDF at the top of a file, with a session only.
-        if open_spark is not None and _NEEDS_SESSION in str(error):
-            open_spark()
-            return load(file)
-        raise InvalidRequest(f"{_where(error, file)}: {type(error).__name__}: {error}") from error
+        kind = NeedsSpark if _NEEDS_SESSION in str(error) else InvalidRequest
+        raise kind(f"{_where(error, file)}: {type(error).__name__}: {error}") from error
 
 
 def send_along(bodies: Iterable[Callable[..., Any]]) -> None:

@@ -39,14 +39,16 @@ class Checkpoint:
     def take_on(self, signature: Signature, flow: Flow, *, on_change: OnChange = "refuse") -> None:
         """Go on from here with this version of the query, or raise `Conflict` with the choices."""
         file = self.folder / SIGNATURE_FILE
-        if file.exists() and on_change == "refuse":
-            changes = signature.differences(Signature.from_json(file.read_text()))
+        if file.exists():
+            old = Signature.from_json(file.read_text())
+            changes = signature.differences(old) if on_change == "refuse" else ()
             if changes:
                 raise Conflict(
                     f"{flow.location}: the checkpoint of {flow.name!r} does not fit any more: "
                     + "; ".join(changes),
                     hint=_CHOICES.format(name=flow.name),
                 )
+            signature = signature.remembering(old)
         self.folder.mkdir(parents=True, exist_ok=True)
         temporary = file.with_suffix(".tmp")
         temporary.write_text(signature.to_json())

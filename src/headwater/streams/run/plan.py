@@ -8,8 +8,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from headwater.errors import InvalidRequest
-from headwater.streams.datasets import Dataset, Flow, MaterializedView, Table
+from headwater.streams.datasets import (
+    Dataset,
+    Flow,
+    MaterializedView,
+    Table,
+    Topic,
+)
 from headwater.streams.graph import Graph
+from headwater.streams.options import Options
 from headwater.streams.run.checkpoints import Checkpoint
 from headwater.streams.run.grouping import grouping_columns
 from headwater.streams.run.inputs import Inputs
@@ -22,6 +29,7 @@ from headwater.streams.run.records import (
 )
 from headwater.streams.run.signature import Signature, state_of
 from headwater.streams.run.surroundings import Surroundings
+from headwater.streams.source.options import KNOWN
 
 OutputMode = Literal["append", "update"]
 
@@ -97,8 +105,8 @@ def plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) -> 
 
 
 def _fails_on_data_loss(dataset: Dataset) -> bool:
-    options = {name.lower(): value for name, value in getattr(dataset, "options", {}).items()}
-    return str(options.get("failondataloss", "true")).lower() != "false"
+    options = dataset.options if isinstance(dataset, Topic) else {}
+    return Options(options, KNOWN).flag("failOnDataLoss", default=True)
 
 
 def _with_key(output: Table | MaterializedView, result: DataFrame) -> Table | MaterializedView:

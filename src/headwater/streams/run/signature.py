@@ -6,7 +6,7 @@ Spark compares little of this and fails late or, worse, goes on with state that 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -48,6 +48,10 @@ class Signature:
         fields = json.loads(text)
         lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
         return cls(**{**fields, **lists})
+
+    def remembering(self, old: "Signature") -> "Signature":
+        """The same, with the topics that are not there at the moment."""
+        return replace(self, topic_ids={**old.topic_ids, **self.topic_ids})
 
     def differences(self, old: "Signature") -> list[str]:
         """What changed since `old`, in words; nothing if an old checkpoint can go on."""

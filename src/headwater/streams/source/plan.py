@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
-from headwater.bulk.cluster import EARLIEST, LATEST, NO_OFFSET, Cluster
+from headwater.bulk.cluster import EARLIEST, LATEST, NO_OFFSET, Cluster, Topic
 from headwater.bulk.ranges import OffsetRange, TopicPartition
 from headwater.errors import InvalidRequest, NotFound
 from headwater.streams.source.offsets import (
@@ -25,8 +25,6 @@ class Plan:
     def __init__(self, options: SourceOptions, cluster: Cluster) -> None:
         self._options = options
         self._cluster = cluster
-        self.topic_ids: dict[str, bytes] = {}
-        """Which topics were found when it was last asked for partitions."""
 
     def start(self) -> Offsets:
         """Where a new query begins."""
@@ -36,45 +34,46 @@ class Plan:
         """Where a batch read ends."""
         return self._resolve(self._options.ending, self.partitions())
 
-    def latest(self) -> Offsets:
+    def latest(self, topics: Mapping[str, Topic] | None = None) -> Offsets:
         """Up to where the log can be read now."""
-        return self._at(self.partitions(), LATEST)
+        return self._at(self.partitions(topics), LATEST)
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         return self._at(partitions, EARLIEST)
 
-    def partitions(self) -> list[TopicPartition]:
-        """The partitions to read, as of now."""
+    def topics(self) -> Mapping[str, Topic]:
+        """The topics to read, as of now."""
         wanted = self._options.subscription
         if wanted.pattern is not None:
             return self._matching(wanted.pattern)
-        topics = wanted.topics or sorted({each.topic for each in wanted.partitions})
-        found = self._cluster.topics(topics)
-        missing = [each for each in topics if each not in found]
+        names = wanted.topics or sorted({each.topic for each in wanted.partitions})
+        found = self._cluster.topics(names)
+        missing = [each for each in names if each not in found]
         if missing:
             raise NotFound(
                 f"topic {missing[0]!r} does not exist", hint="see the topics: headwater topic list"
             )
-        there = [TopicPartition(name, each) for name in topics for each in found[name].partitions]
-        unknown = [each for each in wanted.partitions if each not in there]
+        return found
+
+    def partitions(self, topics: Mapping[str, Topic] | None = None) -> list[TopicPartition]:
+        """The partitions to read, as of now."""
+        wanted = self._options.subscription.partitions
+        found = (self.topics() if topics is None else topics).values()
+        there = [TopicPartition(topic.name, each) for topic in found for each in topic.partitions]
+        unknown = [each for each in wanted if each not in there]
         if unknown:
             raise NotFound(f"partition {unknown[0]} does not exist")
-        self.topic_ids = {each.name: each.topic_id for each in found.values()}
-        return sorted(wanted.partitions or there)
+        return sorted(wanted or there)
 
-    def _matching(self, pattern: str) -> list[TopicPartition]:
+    def _matching(self, pattern: str) -> dict[str, Topic]:
         """A typed read leaves out dead letters: their own would be read again without end."""
         values = self._options.values
         ignored = () if values.format is None else (DEAD_SUFFIX, values.dead_letter_topic or "\0")
-        found = [
-            topic
-            for topic in self._cluster.topics().values()
-            if re.fullmatch(pattern, topic.name) and not topic.name.endswith(ignored)
-        ]
-        self.topic_ids = {each.name: each.topic_id for each in found}
-        return sorted(
-            TopicPartition(topic.name, each) for topic in found for each in topic.partitions
-        )
+        return {
+            name: topic
+            for name, topic in self._cluster.topics().items()
+            if re.fullmatch(pattern, name) and not name.endswith(ignored)
+        }
 
     def _resolve(self, bound: Bound, partitions: list[TopicPartition]) -> Offsets:
         if isinstance(bound, Everywhere):

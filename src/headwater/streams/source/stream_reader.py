@@ -4,7 +4,7 @@ Spark writes down the end of every batch, but not the start of the first; asked 
 later, and what lies between would be lost. So the first end tells the start too (see `offsets.py`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from headwater.bulk.cluster import Cluster
+from headwater.bulk.cluster import Cluster, Topic
 from headwater.bulk.ranges import OffsetRange, TopicPartition
 from headwater.client.address import refuse_if_unreachable
 from headwater.errors import NotFound, OffsetOutOfRange
@@ -100,8 +100,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _reachable(self, starts: Offsets) -> Offsets:
         """Up to where a batch may go; a partition that lost its records is an error, or starts anew."""
         plan = self._plan()
-        self._latest = plan.latest()
-        self._refuse_others(plan.topic_ids)
+        topics = plan.topics()
+        self._refuse_others(topics)
+        self._latest = plan.latest(topics)
         ends = self._latest
         if self._target is not None:
             ends = {
@@ -121,11 +122,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 )
         return ends
 
-    def _refuse_others(self, topic_ids: dict[str, bytes]) -> None:
+    def _refuse_others(self, topics: Mapping[str, Topic]) -> None:
         """A topic of the same name that has grown past where the old one was read tells only by its id."""
-        for name, topic_id in topic_ids.items():
-            before = self._topic_ids.setdefault(name, topic_id)
-            if before != topic_id and self._options.fails_on_data_loss:
+        for name, topic in topics.items():
+            before = self._topic_ids.setdefault(name, topic.topic_id)
+            if before != topic.topic_id and self._options.fails_on_data_loss:
                 raise OffsetOutOfRange(
                     f"topic {name!r} was deleted and made again while it was read",
                     hint=_READ_WHAT_IS_THERE,
