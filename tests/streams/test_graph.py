@@ -305,7 +305,7 @@ def test_files_that_need_spark_are_read_again_from_the_beginning(
     (folder / "sales.py").write_text(NEEDS_SPARK)
     path = tmp_path if specified else folder
     monkeypatch.setenv("SPARK_IS_THERE", "no")
-    with pytest.raises(InvalidRequest, match="sales.py:10: RuntimeError"):
+    with pytest.raises(InvalidRequest, match=r"sales\.py:10: RuntimeError"):
         find_pipelines(path)
     (pipeline,) = find_pipelines(path, lambda: monkeypatch.setenv("SPARK_IS_THERE", "yes"))
     assert [each.name for each in pipeline.graph().queries] == ["numbers"]
