@@ -45,6 +45,7 @@ class Changelog:
         # In order even without idempotence, which takes half a second to start.
         plain = {"enable.idempotence": False, "max.in.flight": 1}
         self._producer = client.producer(value_format="bytes", linger_ms=0, options=plain)
+        self._deliveries: list[Delivery] = []
 
     def put(self, row: Mapping[str, Any]) -> Receipt:
         return self.start_put(row).result()
@@ -58,10 +59,19 @@ class Changelog:
 
     def write(self, key: bytes | None, value: bytes | None, **options: Any) -> Delivery:
         """Whatever bytes a producer may write."""
-        return self._producer.send(self.view.topic, value, key=key, **options)
+        delivery = self._producer.send(self.view.topic, value, key=key, **options)
+        self._deliveries.append(delivery)
+        return delivery
 
     def flush(self) -> None:
         self._producer.flush()
+
+    def wait_until_served(self) -> None:
+        """Wait until the view has everything that was written here, in all partitions."""
+        receipts = [each.result() for each in self._deliveries]
+        newest = {each.partition: each for each in sorted(receipts, key=lambda each: each.offset)}
+        for each in newest.values():
+            list(self.client.view(self.view.name).rows(limit=1, wait_for=each, timeout_s=15))
 
     def records(self) -> Iterator[tuple[bytes, bytes | None, int, int]]:
         """Everything that a read_committed reader finds in the topic now."""
