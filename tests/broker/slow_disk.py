@@ -9,19 +9,21 @@ from headwater.log.disk import File, LocalDisk, LocalFile
 class SlowFile(LocalFile):
     def __init__(self, path: Path, disk: "SlowDisk") -> None:
         super().__init__(path)
+        self._directory = path.parent.name
         self._disk = disk
 
     def sync(self) -> None:
-        if not self._disk.may_sync.is_set():
+        if self._directory.startswith(self._disk.held) and not self._disk.may_sync.is_set():
             self._disk.is_waiting.set()
             self._disk.may_sync.wait()
         super().sync()
 
 
 class SlowDisk(LocalDisk):
-    """Fast until `hold`, then every sync of a file waits for `release`."""
+    """Fast until `hold`, then every sync of a file waits for `release`; or only those of a topic."""
 
     def __init__(self) -> None:
+        self.held = ""
         self.may_sync = threading.Event()
         self.may_sync.set()
         self.is_waiting = threading.Event()
@@ -29,7 +31,8 @@ class SlowDisk(LocalDisk):
     def open(self, path: Path) -> File:
         return SlowFile(path, self)
 
-    def hold(self) -> None:
+    def hold(self, topic: str = "") -> None:
+        self.held = topic
         self.is_waiting.clear()
         self.may_sync.clear()
 

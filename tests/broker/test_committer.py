@@ -80,14 +80,14 @@ def test_what_arrives_during_a_sync_shares_the_next_one(broker: Broker, disk: Br
         disk.hold()
         connection.send("produce", 9, **produce_data("orders", batch(b"1")))
         assert disk.is_waiting.wait(30)
-        rounds = broker.embedded.committer.rounds
+        syncs = broker.embedded.committer.syncs
         for _ in range(20):
             connection.send("produce", 9, **produce_data("orders", batch(b"n")))
         wait_until(broker, lambda: partition_of(broker).log.next_offset == 22)
         disk.release()
         for _ in range(21):
             assert connection.receive().responses[0].partition_responses[0].error_code == 0
-    assert broker.embedded.committer.rounds - rounds == 2
+    assert broker.embedded.committer.syncs - syncs == 2
 
 
 def test_acks_one_is_answered_at_once_and_synced_within_its_time() -> None:

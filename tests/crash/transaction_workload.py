@@ -247,6 +247,8 @@ def check_transactions(
         try:
             if any(broker.topics.get(name) is None for name in (*TOPICS, "input")):
                 return Counter()  # The cut was before the workload began.
+            decided = [each for each in broker.transactions if each.state.is_prepared]
+            assert not decided, "a decided transaction was not carried out at start"
             more = _undecided(marks) if is_second else await _send_again(broker, marks)
             return await _check(broker, clock, [*marks, *more])
         finally:
@@ -256,8 +258,6 @@ def check_transactions(
 
 
 async def _check(broker: EmbeddedBroker, clock: SettableClock, marks: list[object]) -> Counter[str]:
-    decided = [each for each in broker.transactions if each.state.is_prepared]
-    assert not decided, "a decided transaction was not carried out at start"
     _check_seen(broker, marks)
     await _time_out_all(broker, clock)
     found = {
@@ -306,6 +306,7 @@ async def _send_again(broker: EmbeddedBroker, marks: list[object]) -> list[objec
         client.transactional_id, me, is_commit=True, version=version
     )
     assert answer.error == 0, answer
+    await broker.transactions.settled(place)
     return [sent, Asked(sent.transaction, is_commit=True, is_told=True)]
 
 

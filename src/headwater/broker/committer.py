@@ -1,7 +1,9 @@
-"""Group commit: one round of syncs serves every producer that is waiting; the next round starts at once.
+"""Group commit: one sync of a partition serves every producer that waits for it; the next starts at once.
 
-Only when a partition's files are synced does its high watermark move, are its producers answered and its
-readers woken. A failed sync stops the partition and fails every request that waited for it.
+A few partitions are synced at a time, first come, first served; what is appended to one while it waits for
+its turn goes with it. Only when a partition's files are synced does its high watermark move, are its
+producers answered and its readers woken. A failed sync stops the partition and fails every request that
+waited for it.
 """
 
 import asyncio
@@ -16,11 +18,11 @@ from headwater.log.sync_job import SyncJob
 
 logger = logging.getLogger(__name__)
 
-SYNC_THREADS = 4
+SYNC_THREADS = 8
 
 
 class Committer:
-    """Makes appended batches durable, in rounds."""
+    """Makes appended batches durable."""
 
     def __init__(self, flush_ms: int) -> None:
         self._flush_ms = flush_ms
@@ -28,10 +30,9 @@ class Committer:
         self._urgent: dict[Partition, asyncio.Future[None]] = {}
         self._relaxed: dict[Partition, asyncio.TimerHandle] = {}
         self._syncing: dict[Partition, asyncio.Future[None]] = {}
-        self._is_round_due = False
-        self._round_began_s = 0.0
-        self.rounds = 0
-        self.last_round_s = 0.0
+        self._is_turn_due = False
+        self.syncs = 0
+        self.last_sync_s = 0.0
 
     def start(self) -> None:
         self._threads.start()
@@ -99,28 +100,27 @@ class Committer:
         _ignore_outcome(self.commit(partition))
 
     def _begin_soon(self) -> None:
-        """Begin a round once the requests that have arrived are appended, unless one is running."""
-        if not self._is_round_due and not self._syncing:
-            self._is_round_due = True
+        """Begin once the requests that have arrived are appended."""
+        if not self._is_turn_due:
+            self._is_turn_due = True
             asyncio.get_running_loop().call_soon(self._begin)
 
     def _begin(self) -> None:
-        self._is_round_due = False
-        self._round_began_s = asyncio.get_running_loop().time()
-        self._syncing, self._urgent = self._urgent, {}
-        for partition, waiting in list(self._syncing.items()):
+        """Sync the partitions whose turn it is; one that is being synced waits for its end."""
+        self._is_turn_due = False
+        for partition in [each for each in self._urgent if each not in self._syncing]:
+            if len(self._syncing) == SYNC_THREADS:
+                return
+            self._syncing[partition] = self._urgent.pop(partition)
             job = partition.log.begin_sync()
             if job is None:
-                self._end(partition, waiting)
+                self._end(partition)
             else:
-                self._threads.submit(job, partial(self._synced, partition, job, waiting))
+                began_s = asyncio.get_running_loop().time()
+                self._threads.submit(job, partial(self._synced, partition, job, began_s))
 
     def _synced(
-        self,
-        partition: Partition,
-        job: SyncJob,
-        waiting: asyncio.Future[None],
-        error: BaseException | None,
+        self, partition: Partition, job: SyncJob, began_s: float, error: BaseException | None
     ) -> None:
         log = partition.log
         if error is None:
@@ -132,18 +132,16 @@ class Committer:
                 exc_info=error,
             )
             log.fail(error)
-        self._end(partition, waiting)
+        self.syncs += 1
+        self.last_sync_s = asyncio.get_running_loop().time() - began_s
+        self._end(partition)
         partition.wake_readers()
 
-    def _end(self, partition: Partition, waiting: asyncio.Future[None]) -> None:
-        """Answer who waited for this partition; the last one of a round begins the next."""
-        _resolve(waiting, partition.log.failure)
-        del self._syncing[partition]
-        if not self._syncing:
-            self.rounds += 1
-            self.last_round_s = asyncio.get_running_loop().time() - self._round_began_s
-            if self._urgent:
-                self._begin_soon()
+    def _end(self, partition: Partition) -> None:
+        """Answer who waited for this partition, and give its place to the next."""
+        _resolve(self._syncing.pop(partition), partition.log.failure)
+        if self._urgent:
+            self._begin_soon()
 
 
 def _resolve(waiting: asyncio.Future[None], failure: Exception | None) -> None:

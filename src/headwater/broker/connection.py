@@ -1,7 +1,7 @@
 """One client connection: frames in, answers out, in order.
 
 Requests are handled one at a time, but for Produce: while one waits for its sync the next is appended, so
-that a pipelining producer fills each sync round. Reading stops while too much is pending; writing waits
+that a pipelining producer fills each sync. Reading stops while too much is pending; writing waits
 for the reader. Anything that is not Kafka's protocol closes this connection and no other. A request that
 has begun is finished even if its client is gone, but for those that only wait.
 """
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from headwater.broker.context import RequestContext
 from headwater.broker.frames import Frames
 from headwater.broker.requests import Request, encode_response, read_request
+from headwater.broker.transactions.endings import TooEarly
 from headwater.errors import HeadwaterError, InvalidRequest, Superseded
 from headwater.wire.encoder import Part
 from headwater.wire.schema import Message
@@ -68,6 +69,7 @@ class Connection(asyncio.BufferedProtocol):
         self._replies: deque[Reply] = deque()
         self._running = 0
         self._running_only_produce = True
+        self._is_held_back = False
         self._is_write_paused = False
         self._is_read_paused = False
         self._is_draining = False
@@ -152,6 +154,9 @@ class Connection(asyncio.BufferedProtocol):
             frame = self._pending.popleft()
             try:
                 self._start(read_request(frame))
+            except TooEarly as early:
+                self._pending.appendleft(frame)
+                self._hold_back(early.until)
             except (InvalidRequest, Superseded) as error:
                 self._hang_up(error)
                 return
@@ -160,11 +165,23 @@ class Connection(asyncio.BufferedProtocol):
                 self._hang_up(None)
                 return
             finally:
-                self._frames.done_with(frame)
+                if not self._is_held_back:
+                    self._frames.done_with(frame)
         self._throttle()
 
+    def _hold_back(self, until: asyncio.Future[None]) -> None:
+        """Begin nothing before that: what follows must not overtake a request that has to wait."""
+        self._is_held_back = True
+        until.add_done_callback(self._go_on)
+
+    def _go_on(self, _: object) -> None:
+        self._is_held_back = False
+        self._advance()
+
     def _may_start(self, frame: memoryview) -> bool:
-        if self._is_write_paused or self._is_draining or self._transport is None:
+        if self._is_held_back or self._is_write_paused:
+            return False
+        if self._is_draining or self._transport is None:
             return False
         if self._running == 0:
             return True

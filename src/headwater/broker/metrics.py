@@ -35,10 +35,10 @@ def _lines(broker: "Broker") -> Iterator[str]:
         "outstanding_bytes", "gauge", "answers not yet taken", traffic.outstanding_bytes
     )
     yield from _metric(
-        "sync_rounds_total", "counter", "group commits since start", broker.committer.rounds
+        "syncs_total", "counter", "group commits since start", broker.committer.syncs
     )
     yield from _metric(
-        "sync_last_seconds", "gauge", "duration of the last round", broker.committer.last_round_s
+        "sync_last_seconds", "gauge", "duration of the last one", broker.committer.last_sync_s
     )
     yield from _metric("topics", "gauge", "topics", len(broker.topics))
     ongoing = sum(each.state is TransactionState.ONGOING for each in broker.transactions)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from broker.groups.fakes import HandClock, MemoryJournal, join_request, sync_request
+from broker.transactions import fakes as transactions
 from headwater.broker.context import RequestContext
 from headwater.broker.groups.coordinator import Groups
 from headwater.broker.groups.member import Client
@@ -48,6 +49,7 @@ class FakeBroker:
 
     def __post_init__(self) -> None:
         self.groups = Groups(self.clock, self.journal)
+        self.transactions = transactions.Rig().transactions
 
     async def call(self, handler: Callable[..., Any], request: Message, version: int) -> Any:
         """Send a request as a client does: encoded in a version, answered in the same."""

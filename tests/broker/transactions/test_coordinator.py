@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from broker.transactions.fakes import DAY_MS, NEW, NONE, OLD, ONE, TWO, Rig, scenario, settle
+from headwater.broker.transactions.endings import TooEarly
 from headwater.broker.transactions.transaction import (
     LAST_USED_EPOCH,
     Transaction,
@@ -28,14 +29,16 @@ async def test_markers_wait_for_prepare_and_complete_waits_for_the_markers(rig: 
     await settle()
     assert (rig.state, rig.markers.written) == (PREPARE_COMMIT, [])
 
+    assert not ending.done(), "answered before the outcome is durable"
+
     rig.markers.hold()
     rig.journal.release()
+    assert (await ending).error is NONE
     await settle()
-    assert rig.state is PREPARE_COMMIT
-    assert not ending.done(), "answered before every partition knows"
+    assert rig.state is PREPARE_COMMIT, "complete before every partition knows"
 
     rig.markers.release()
-    assert (await ending).error is NONE
+    await settle()
     assert rig.state is COMPLETE_COMMIT
     (written,) = rig.markers.written
     assert (written.is_commit, written.partitions) == (True, {ONE})
@@ -71,18 +74,45 @@ async def test_answer_has_the_next_epoch_since_version_2(rig: Rig) -> None:
 
 
 @scenario
-async def test_requests_are_refused_while_a_transaction_is_being_ended(rig: Rig) -> None:
+async def test_requests_wait_while_a_transaction_is_being_ended(rig: Rig) -> None:
     producer = await rig.started()
     await rig.add(producer)
     rig.markers.hold()
-    ending = asyncio.create_task(rig.end(producer))
+    assert (await rig.end(producer)).error is NONE
+
+    with pytest.raises(TooEarly):
+        rig.transactions.refuse_early("x")
+    waiting = [
+        asyncio.create_task(rig.transactions.settled(ONE)),
+        asyncio.create_task(rig.transactions.ready("x")),
+        asyncio.create_task(rig.end(producer)),
+        asyncio.create_task(rig.init()),
+    ]
+    others = [rig.transactions.settled(TWO), rig.transactions.ready("y")]
+    await asyncio.gather(*others)
+    await settle()
+    assert [each.done() for each in waiting] == [False] * 4
+
+    rig.markers.release()
+    _, _, ended, initialized = await asyncio.gather(*waiting)
+    assert (ended.error, initialized.error) == (NONE, NONE)
+    rig.transactions.refuse_early("x")
+    assert len(rig.markers.written) == 1
+
+
+@scenario
+async def test_requests_are_refused_while_markers_cannot_be_written(rig: Rig) -> None:
+    producer = await rig.started()
+    await rig.add(producer)
+    rig.markers.is_failing = True
+    assert (await rig.end(producer)).error is NONE
     await settle()
 
     assert (await rig.init()).error is ErrorCode.CONCURRENT_TRANSACTIONS
     assert await rig.add(producer, TWO) is ErrorCode.CONCURRENT_TRANSACTIONS
     assert (await rig.end(producer)).error is ErrorCode.CONCURRENT_TRANSACTIONS
-    rig.markers.release()
-    await ending
+    rig.markers.is_failing = False
+    await rig.pass_time(1)
     assert await rig.add(producer, TWO) is NONE
 
 

@@ -19,6 +19,7 @@ async def add_offsets_to_txn(
     transactions = context.broker.transactions
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     transactions.refuse_late(CHANNEL, request.transactional_id, producer, context.connection)
+    await transactions.ready(request.transactional_id)
     partitions = {OFFSETS}
     code = transactions.add(request.transactional_id, producer, partitions, 0)
     code = code or await transactions.durable()

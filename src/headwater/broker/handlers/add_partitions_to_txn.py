@@ -93,6 +93,7 @@ async def _ask(
             for each in partitions
         }
     version = BUMPS_EPOCHS if context.version >= FIRST_VERSION_OF_BROKERS else 0
+    await transactions.ready(transaction.transactional_id)
     code = transactions.add(transaction.transactional_id, producer, set(partitions), version)
     code = code or await transactions.durable()
     if code is ErrorCode.PRODUCER_FENCED and context.version < FIRST_VERSION_WITH_FENCED:

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from headwater.broker.context import RequestContext
+from headwater.broker.groups.records import TopicPartition
 from headwater.broker.partition import Partition
 from headwater.errors import HeadwaterError
 from headwater.log.times import first_at_or_after, latest_time
@@ -64,9 +65,11 @@ async def _look_up(
     partition: Partition, asked: ListOffsetsPartition, isolation_level: int, context: RequestContext
 ) -> ListOffsetsPartitionResponse:
     log = partition.log
+    is_committed = isolation_level == READ_COMMITTED
+    if is_committed:
+        await context.broker.transactions.settled(TopicPartition(partition.topic, partition.index))
     await context.broker.committer.settle(partition)
     response = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
-    is_committed = isolation_level == READ_COMMITTED
     limit = log.last_stable_offset if is_committed else log.high_watermark
     if asked.timestamp in (EARLIEST, EARLIEST_LOCAL, LATEST):
         response.offset = limit if asked.timestamp == LATEST else log.log_start_offset

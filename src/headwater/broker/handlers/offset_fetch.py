@@ -9,6 +9,7 @@ from typing import NamedTuple
 from headwater.broker.context import RequestContext
 from headwater.broker.groups.records import CommittedOffset, TopicPartition
 from headwater.broker.groups.topic_lookup import TopicLookup
+from headwater.broker.transactions.markers import OFFSETS
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -33,7 +34,8 @@ class AskedTopic(NamedTuple):
     partitions: Sequence[int]
 
 
-def offset_fetch(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
+async def offset_fetch(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
+    await context.broker.transactions.settled(OFFSETS)
     if context.version >= 8:
         return OffsetFetchResponse(
             groups=[

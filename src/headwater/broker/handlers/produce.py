@@ -1,7 +1,7 @@
 """Produce: append each partition's batch, answer once it is as durable as `acks` asks for.
 
 The appends happen before this function returns, in the order requests arrive; only the wait for the sync
-is asynchronous, so that one connection's requests share a sync round.
+is asynchronous, so that one connection's requests share syncs.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ def produce(
         )
         for topic in request.topic_data
     ]
-    # Begun in this turn, so that one round of syncs serves the batches and the transaction's own step.
+    # Begun in this turn: the batches and the transaction's own step are synced side by side.
     added = context.broker.transactions.durable() if codes else None
     response = ProduceResponse(responses=responses)
     if request.acks == 0:

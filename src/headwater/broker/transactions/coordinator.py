@@ -3,7 +3,8 @@
 A step takes effect when its record is appended, in the order of the log, and nobody is told of it before
 the record is durable. So what one request sees of another is never taken back by a crash alone: either
 both records are there afterwards or neither was answered. Markers are written once Prepare is durable, and
-Complete once all markers are. One event loop calls everything here; no thread shares any of it.
+Complete once all markers are; who ended the transaction is answered before them, and whoever could notice
+waits for them. One event loop calls everything here; no thread shares any of it.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from headwater.broker.groups.journal import code_after
 from headwater.broker.groups.records import TopicPartition
 from headwater.broker.transactions import deciding
 from headwater.broker.transactions.deciding import Ending, Initialization
-from headwater.broker.transactions.endings import Endings
+from headwater.broker.transactions.endings import Endings, TooEarly
 from headwater.broker.transactions.journal import Journal, Markers, ProducerIds
 from headwater.broker.transactions.late_requests import LateRequests
 from headwater.broker.transactions.records import decode_transaction, encode_transaction
@@ -143,6 +144,7 @@ class Transactions:
             return Answer(ErrorCode.INVALID_REQUEST)
         if not 0 < timeout_ms <= self.settings.max_timeout_ms:
             return Answer(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+        await self.ready(transactional_id)
         try:
             fresh = await self._fresh_id_if_needed(transactional_id)
             transaction = self.find(transactional_id)
@@ -160,6 +162,19 @@ class Transactions:
         except HeadwaterError as error:
             return Answer(code_after(error))
         return Answer(ErrorCode.NONE, outcome.producer)
+
+    async def ready(self, transactional_id: str) -> None:
+        """Wait for the markers of the last transaction: nothing of the next one comes before them."""
+        await self._endings.wait_for(transactional_id)
+
+    def refuse_early(self, transactional_id: str) -> None:
+        """Raise `TooEarly` while the last transaction of this id gets its markers."""
+        if (ending := self._endings.find(transactional_id)) is not None:
+            raise TooEarly(ending)
+
+    async def settled(self, partition: TopicPartition) -> None:
+        """Wait until what was committed before now is visible in a partition."""
+        await self._endings.wait_in(partition)
 
     def add(
         self,
@@ -214,11 +229,12 @@ class Transactions:
     async def end(
         self, transactional_id: str, producer: ProducerIdAndEpoch, *, is_commit: bool, version: int
     ) -> Answer:
-        """EndTxn: answered once the outcome is durable and every partition has its marker."""
+        """EndTxn: answered once the outcome is durable."""
         if not transactional_id:
             return Answer(ErrorCode.INVALID_REQUEST)
         if self.find(transactional_id) is None:
             return Answer(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        await self.ready(transactional_id)
         try:
             fresh = await self._fresh_id_if_needed(transactional_id)
             transaction = self.find(transactional_id)
@@ -231,7 +247,7 @@ class Transactions:
                     outcome, transaction.producer if outcome is ErrorCode.NONE else NOBODY
                 )
             self._take(outcome)
-            await self._endings.carry_out(outcome)
+            await self._endings.decide(outcome)
         except HeadwaterError as error:
             return Answer(code_after(error))
         return Answer(ErrorCode.NONE, outcome.completed(0).producer)

@@ -2,10 +2,28 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import NamedTuple
 
+from headwater.broker.groups.records import TopicPartition
 from headwater.broker.transactions.journal import Journal, Markers
 from headwater.broker.transactions.transaction import Transaction
 from headwater.errors import HeadwaterError
+
+
+class TooEarly(Exception):
+    """A request must wait for the markers of the transaction before its own."""
+
+    def __init__(self, until: asyncio.Future[None]) -> None:
+        super().__init__()
+        self.until = until
+
+
+class Ending(NamedTuple):
+    """One transaction that is being ended; both futures are shared, and fail if it cannot be decided."""
+
+    prepared: Transaction
+    decided: asyncio.Future[None]
+    finished: asyncio.Future[None]
 
 
 class Endings:
@@ -22,30 +40,58 @@ class Endings:
         self._markers = markers
         self._complete = complete
         self._failed = failed
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[str, Ending] = {}
+
+    async def decide(self, prepared: Transaction) -> None:
+        """Return once the outcome is durable, and raise if it will not be; the markers follow."""
+        await _result_of(self._begin(prepared).decided)
 
     async def carry_out(self, prepared: Transaction) -> None:
         """Wait until a prepared transaction is complete; raises if its outcome is not durable.
 
         If only the markers fail, `failed` is told and this returns: what is decided will not change.
         """
-        key = prepared.transactional_id
-        task = self._running.get(key)
-        if task is None:
-            task = self._running[key] = asyncio.create_task(self._carry_out(prepared))
-            task.add_done_callback(lambda _: self._running.pop(key))
-            task.add_done_callback(_seen)
-        # Shared: a cancelled waiter must not cancel it for all.
-        await asyncio.wait([task])
-        task.result()
+        await _result_of(self._begin(prepared).finished)
+
+    def find(self, transactional_id: str) -> asyncio.Future[None] | None:
+        """What is done when the transaction of this id has its markers, if that goes on now."""
+        ending = self._running.get(transactional_id)
+        return ending.finished if ending is not None else None
+
+    async def wait_for(self, transactional_id: str) -> None:
+        """Wait while the transaction of this id is being ended."""
+        if (finished := self.find(transactional_id)) is not None:
+            await asyncio.wait([finished])
+
+    async def wait_in(self, partition: TopicPartition) -> None:
+        """Wait for the markers that are being written to a partition."""
+        finished = [
+            each.finished
+            for each in self._running.values()
+            if partition in each.prepared.partitions
+        ]
+        if finished:
+            await asyncio.wait(finished)
 
     async def finish(self) -> None:
         """Wait until nothing is being ended any more."""
         if self._running:
-            await asyncio.wait(self._running.values())
+            await asyncio.wait([each.finished for each in self._running.values()])
 
-    async def _carry_out(self, prepared: Transaction) -> None:
-        await self._journal.durable()
+    def _begin(self, prepared: Transaction) -> Ending:
+        key = prepared.transactional_id
+        ending = self._running.get(key)
+        if ending is None:
+            decided = asyncio.ensure_future(self._journal.durable())
+            finished = asyncio.ensure_future(self._finish(prepared, decided))
+            ending = self._running[key] = Ending(prepared, decided, finished)
+            finished.add_done_callback(lambda _: self._running.pop(key))
+            decided.add_done_callback(_seen)
+            finished.add_done_callback(_seen)
+        return ending
+
+    async def _finish(self, prepared: Transaction, decided: asyncio.Future[None]) -> None:
+        await decided
         try:
             await self._markers.write(prepared)
             self._complete(prepared)
@@ -53,7 +99,13 @@ class Endings:
             self._failed(prepared.transactional_id, error)
 
 
-def _seen(task: asyncio.Task[None]) -> None:
+async def _result_of(shared: asyncio.Future[None]) -> None:
+    # Shared: a cancelled waiter must not cancel it for all.
+    await asyncio.wait([shared])
+    shared.result()
+
+
+def _seen(done: asyncio.Future[None]) -> None:
     """Whoever waited may have gone: never "was not retrieved"."""
-    if not task.cancelled():
-        task.exception()
+    if not done.cancelled():
+        done.exception()

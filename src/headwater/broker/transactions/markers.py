@@ -55,7 +55,7 @@ class PartitionMarkers:
         end: TransactionEnd,
         partitions: Iterable[TopicPartition],
     ) -> dict[TopicPartition, HeadwaterError | None]:
-        """Write markers in one round of syncs; returns for each partition why it has none."""
+        """Write markers, and sync them all at once; returns for each partition why it has none."""
         begun = {each: self._begin(producer, end, each) for each in partitions}
         outcomes = await asyncio.gather(*begun.values())
         return dict(zip(begun, outcomes, strict=True))

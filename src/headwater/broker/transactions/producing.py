@@ -32,8 +32,10 @@ def admit_batches(
 ) -> dict[TopicPartition, ErrorCode]:
     """Return for each transactional batch whether it may be written.
 
-    Raises `Superseded` for a request that was overtaken on a newer connection of its client.
+    Raises `Superseded` for a request that was overtaken on a newer connection of its client, and `TooEarly`
+    for one that must be handled again, a moment later.
     """
+    transactions.refuse_early(transactional_id)
     producers = {each.producer for each in batches.values()}
     if len(producers) > 1:
         return dict.fromkeys(batches, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
