@@ -20,16 +20,11 @@ from headwater.client.kafka_errors import error_of, translate, translated
 from headwater.client.log_offsets import LogOffsets
 from headwater.client.offset_range import Bounds, Exact, OffsetRange, Position
 from headwater.client.read_bounds import Partition, ReadBounds
+from headwater.client.read_trouble import ReadTrouble
 from headwater.client.record import Record
 from headwater.client.value_format import FormatName, value_format
 from headwater.clock import Clock, SystemClock
-from headwater.errors import (
-    Conflict,
-    HeadwaterError,
-    InvalidRequest,
-    OffsetOutOfRange,
-    Unavailable,
-)
+from headwater.errors import Conflict, HeadwaterError, InvalidRequest
 
 _POLL_S = 0.2
 _GROUPLESS = "headwater-reader"
@@ -74,13 +69,13 @@ class Consumer:
         self._ahead: deque[Any] = deque()
         self._batch: list[Record] = []
         """Read but not handed out yet: a partition that is revoked meanwhile takes its records along."""
-        self._unreachable_since: float | None = None
+        self._trouble = ReadTrouble(self._doing, reading.group, self._timeout_s, self._clock)
         self._is_ready = False
         self.is_closed = False
         group = {
             "group.id": reading.group or _GROUPLESS,
             "enable.auto.commit": reading.group is not None,
-            "error_cb": self._note_error,
+            "error_cb": self._trouble.note,
         }
         with translated("create a consumer"):
             self._kafka = confluent_kafka.Consumer(
@@ -302,11 +297,15 @@ class Consumer:
         return None
 
     def _take(self, message: Any) -> Record | None:
-        if message.error() is not None:
-            self._take_error(message)
-            return None
-        self._unreachable_since = None
         partition = _partition_of(message)
+        error = message.error()
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
+            self._trouble.take(message)
+            return None
+        self._trouble.is_over()
+        if error is not None:
+            self._bounds.reach(partition, message.offset())
+            return None
         if not self._bounds.wants(partition, message.offset()):
             return None
         record = self._decoder.decode(message)
@@ -314,37 +313,6 @@ class Consumer:
         if record is None:
             self._unfinished.append(message)  # skipped or handled: the position moves over it
         return record
-
-    def _take_error(self, message: Any) -> None:
-        error = message.error()
-        code = error.code()
-        if code == KafkaError._PARTITION_EOF:  # noqa: SLF001
-            self._unreachable_since = None
-            self._bounds.reach(_partition_of(message), message.offset())
-        elif code == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001
-            raise self._out_of_range(message)
-        elif code == KafkaError._MAX_POLL_EXCEEDED:  # noqa: SLF001
-            _log.warning(
-                "a body took longer than max.poll.interval.ms: its partitions were given away"
-            )
-        elif error.fatal() or not (error.retriable() or _is_about_connections(code)):
-            raise translate(error, doing=self._doing)
-        else:
-            self._note_error(error)
-
-    def _out_of_range(self, message: Any) -> OffsetOutOfRange:
-        group = self._reading.group
-        return OffsetOutOfRange(
-            what=f"{message.topic()}/{message.partition()}: the position to read from is not in "
-            "the log: retention or trim removed its records, or the topic was made anew",
-            hint=f"choose where to go on: headwater group seek {group} --to start"
-            if group
-            else "start at the first record that is there: start='start'",
-        )
-
-    def _note_error(self, error: KafkaError) -> None:
-        if _is_about_connections(error.code()) and self._unreachable_since is None:
-            self._unreachable_since = self._clock.monotonic_s()
 
     def _has_ended(self) -> bool:
         """Whether a bounded read is complete; it does not outwait a broker that is gone.
@@ -355,12 +323,7 @@ class Consumer:
             return False
         if self._is_ready and self._bounds.is_done:
             return True
-        since = self._unreachable_since
-        if since is not None and self._clock.monotonic_s() - since > self._timeout_s:
-            raise Unavailable(
-                what=f"cannot {self._doing}: the broker has been gone for {self._timeout_s:.0f} s",
-                hint="what was read so far is complete; run it again when the broker is back",
-            )
+        self._trouble.raise_if_gone_for_long()
         return False
 
     def _finish(self) -> None:
@@ -396,12 +359,3 @@ class Consumer:
 
 def _partition_of(message: Any) -> Partition:
     return message.topic(), message.partition()
-
-
-def _is_about_connections(code: int) -> bool:
-    return code in (
-        KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
-        KafkaError._TRANSPORT,  # noqa: SLF001
-        KafkaError._RESOLVE,  # noqa: SLF001
-        KafkaError._TIMED_OUT,  # noqa: SLF001
-    )
