@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from headwater.client import Client
+from headwater.followers.followers import Followers
 from rigs.changelog import Changelog
 from serve.conftest import Changelogs, Http
 
@@ -156,3 +157,15 @@ def test_the_client_gets_tables(client: Client, shop: Changelog) -> None:
     assert rows == [{"customer": 8, "total": 8.0}, {"customer": 9, "total": 9.0}]
     assert (len(table), table.is_truncated) == (2, False)
     assert sum(table.as_of[shop.view.name].values()) == 10
+
+
+def test_a_view_that_is_not_known_yet_is_a_reason_to_ask_again(
+    http_client: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, answer = http_client.query("SELECT 1 FROM coming.soon")
+    assert (status, answer["error"]["retriable"]) == (400, False)
+    reason = property(lambda _: "the definitions are being read", lambda *_: None)
+    monkeypatch.setattr(Followers, "reason", reason, raising=False)
+    status, answer = http_client.query("SELECT 1 FROM coming.soon")
+    assert (status, answer["error"]["retriable"]) == (503, True)
+    assert "not known yet: the definitions are being read" in answer["error"]["what"]

@@ -26,10 +26,18 @@ def router(serving: Serving) -> APIRouter:
 
         Limited in time, in rows and in bytes. Booleans are 0 and 1, nested values are JSON text.
         """
+        not_all_known = serving.followers.reason
         names = views_in(question.sql, [each.view.name for each in serving.followers.all()])
         chosen = [serving.followers.get(name) for name in names]
         await _wait(serving, chosen, question)
-        table = await _run(serving, chosen, question)
+        try:
+            table = await _run(serving, chosen, question)
+        except InvalidRequest as error:
+            if not_all_known and "no such table" in error.what:
+                raise Unavailable(
+                    f"a view of the query is not known yet: {not_all_known}", hint="ask again"
+                ) from error
+            raise
         return JsonAnswer(
             {
                 "columns": table.columns,
