@@ -9,21 +9,19 @@ from headwater.log.disk import File, LocalDisk, LocalFile
 class SlowFile(LocalFile):
     def __init__(self, path: Path, disk: "SlowDisk") -> None:
         super().__init__(path)
-        self._directory = path.parent.name
         self._disk = disk
 
     def sync(self) -> None:
-        if self._directory.startswith(self._disk.held) and not self._disk.may_sync.is_set():
+        if not self._disk.may_sync.is_set():
             self._disk.is_waiting.set()
             self._disk.may_sync.wait()
         super().sync()
 
 
 class SlowDisk(LocalDisk):
-    """Fast until `hold`, then every sync of a file waits for `release`; or only those of a topic."""
+    """Fast until `hold`, then every sync of a file waits for `release`."""
 
     def __init__(self) -> None:
-        self.held = ""
         self.may_sync = threading.Event()
         self.may_sync.set()
         self.is_waiting = threading.Event()
@@ -31,8 +29,7 @@ class SlowDisk(LocalDisk):
     def open(self, path: Path) -> File:
         return SlowFile(path, self)
 
-    def hold(self, topic: str = "") -> None:
-        self.held = topic
+    def hold(self) -> None:
         self.is_waiting.clear()
         self.may_sync.clear()
 

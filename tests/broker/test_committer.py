@@ -10,6 +10,7 @@ from broker.calls import LONG_MS, create_topic, fetch, fetch_data, produce, prod
 from broker.slow_disk import SlowDisk
 from conformance.batches import batch
 from conformance.raw import Connection
+from headwater.broker.committer import SYNC_THREADS
 from headwater.broker.partition import Partition
 from headwater.log.disk import File
 from headwater.testing import Broker
@@ -148,3 +149,16 @@ def test_everything_asked_for_is_synced_before_a_clean_stop(tmp_path: Path) -> N
             connection.request("produce", 9, **produce_data("orders", batch(b"1"), acks=1))
         broker.restart()
         assert partition_of(broker).log.high_watermark == 1
+
+
+def test_more_partitions_than_threads_are_all_synced(broker: Broker, disk: BreakingDisk) -> None:
+    count = 3 * SYNC_THREADS
+    create_topic(broker, "many", partitions=count)
+    disk.hold()
+    with Connection(broker.bootstrap) as connection:
+        for partition in range(count):
+            connection.send("produce", 9, **produce_data("many", batch(b"1"), partition))
+        assert disk.is_waiting.wait(30)
+        disk.release()
+        for _ in range(count):
+            assert connection.receive().responses[0].partition_responses[0].error_code == 0

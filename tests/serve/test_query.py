@@ -163,7 +163,7 @@ def test_a_view_that_is_not_known_yet_is_a_reason_to_ask_again(
     http_client: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     status, answer = http_client.query("SELECT 1 FROM coming.soon")
-    assert (status, answer["error"]["retriable"]) == (400, False)
+    assert (status, answer["error"]["kind"]) == (400, "InvalidRequest")
     reason = property(lambda _: "the definitions are being read", lambda *_: None)
     monkeypatch.setattr(Followers, "reason", reason, raising=False)
     status, answer = http_client.query("SELECT 1 FROM coming.soon")

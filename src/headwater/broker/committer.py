@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 from functools import partial
+from itertools import islice
 
 from headwater.broker.partition import Partition
 from headwater.broker.sync_threads import SyncThreads
@@ -108,9 +109,8 @@ class Committer:
     def _begin(self) -> None:
         """Sync the partitions whose turn it is; one that is being synced waits for its end."""
         self._is_turn_due = False
-        for partition in [each for each in self._urgent if each not in self._syncing]:
-            if len(self._syncing) == SYNC_THREADS:
-                return
+        waiting = (each for each in self._urgent if each not in self._syncing)
+        for partition in list(islice(waiting, SYNC_THREADS - len(self._syncing))):
             self._syncing[partition] = self._urgent.pop(partition)
             job = partition.log.begin_sync()
             if job is None:

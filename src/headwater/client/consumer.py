@@ -302,7 +302,7 @@ class Consumer:
         if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
             self._trouble.take(message)
             return None
-        self._trouble.is_over()
+        self._trouble.note_answer()
         if error is not None:
             self._bounds.reach(partition, message.offset())
             return None

@@ -42,8 +42,8 @@ class ReadTrouble:
         if _is_about_connections(error.code()) and self._unreachable_since is None:
             self._unreachable_since = self._clock.monotonic_s()
 
-    def is_over(self) -> None:
-        """The broker has answered."""
+    def note_answer(self) -> None:
+        """The broker is there."""
         self._unreachable_since = None
 
     def raise_if_gone_for_long(self) -> None:

@@ -7,7 +7,7 @@ from fastapi.responses import Response
 
 from headwater.errors import InvalidRequest, NotSupported, Unavailable
 from headwater.followers.follower import Follower
-from headwater.followers.sqlite.query import Limits, Table, run_query, views_in
+from headwater.followers.sqlite.query import Limits, NoSuchTable, Table, run_query, views_in
 from headwater.followers.sqlite.reader import SqliteReader
 from headwater.serve.answers import QueryAnswer, QueryRequest
 from headwater.serve.as_of import as_of_answer
@@ -32,12 +32,12 @@ def router(serving: Serving) -> APIRouter:
         await _wait(serving, chosen, question)
         try:
             table = await _run(serving, chosen, question)
-        except InvalidRequest as error:
-            if not_all_known and "no such table" in error.what:
+        except NoSuchTable as error:
+            if not_all_known:
                 raise Unavailable(
                     f"a view of the query is not known yet: {not_all_known}", hint="ask again"
                 ) from error
-            raise
+            raise InvalidRequest(error.what, error.hint) from error
         return JsonAnswer(
             {
                 "columns": table.columns,

@@ -1,32 +1,55 @@
 """EndTxn is answered before the markers are written; nobody can tell, because who could has to wait."""
 
+import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from broker.calls import create_topic
-from broker.slow_disk import SlowDisk
 from conformance.raw import Connection, ErrorCode
 from conformance.transactional import NEW, OLD, Dialect, Transactional
+from headwater.broker.transactions.markers import PartitionMarkers
+from headwater.broker.transactions.transaction import Transaction
 from headwater.testing import Broker
 
-OFFSETS = "__consumer_offsets"
+
+class Markers:
+    """Markers are written at once, until they are held; then when they are released."""
+
+    def __init__(self) -> None:
+        self._may_write = threading.Event()
+        self.release()
+
+    def hold(self) -> None:
+        self._may_write.clear()
+
+    def release(self) -> None:
+        self._may_write.set()
+
+    async def wait(self) -> None:
+        await asyncio.to_thread(self._may_write.wait)
 
 
 @pytest.fixture
-def disk() -> Iterator[SlowDisk]:
-    made = SlowDisk()
-    yield made
-    made.release()
+def markers(monkeypatch: pytest.MonkeyPatch) -> Markers:
+    made, write = Markers(), PartitionMarkers.write
+
+    async def write_when_released(self: PartitionMarkers, transaction: Transaction) -> None:
+        await made.wait()
+        await write(self, transaction)
+
+    monkeypatch.setattr(PartitionMarkers, "write", write_when_released)
+    return made
 
 
 @pytest.fixture
-def broker(disk: SlowDisk) -> Iterator[Broker]:
-    with Broker(disk=disk) as started:
+def broker(markers: Markers) -> Iterator[Broker]:
+    with Broker() as started:
         create_topic(started, "orders")
         yield started
-        disk.release()
+        markers.release()
 
 
 @pytest.fixture
@@ -41,19 +64,18 @@ def other(broker: Broker) -> Iterator[Connection]:
         yield connected
 
 
-def committed(connection: Connection, disk: SlowDisk, dialect: Dialect) -> Transactional:
-    """A client that was told of its commit; the marker waits for the disk."""
+def committed(connection: Connection, markers: Markers, dialect: Dialect) -> Transactional:
+    """A client that was told of its commit before there is a marker."""
     client = Transactional(connection, "x", dialect).start()
     client.send("orders", b"1", b"2")
-    end_while_held(client, disk, "orders")
+    end_while_held(client, markers)
     return client
 
 
-def end_while_held(client: Transactional, disk: SlowDisk, topic: str) -> None:
-    disk.hold(topic)
+def end_while_held(client: Transactional, markers: Markers) -> None:
+    markers.hold()
     ended = client.end(commit=True)
     assert ended.error_code == ErrorCode.none
-    assert disk.is_waiting.wait(30)
     if client.dialect.bumps_epochs:
         client.producer_id, client.epoch = ended.producer_id, ended.producer_epoch
         client.sequences.clear()
@@ -66,12 +88,23 @@ def let_the_broker_look(other: Connection) -> Callable[[], None]:
     return lambda: other.request("metadata", 9, topics=[])
 
 
-def ask_end(connection: Connection, isolation_level: int) -> None:
+def send_records(connection: Connection, records: bytes) -> None:
+    connection.send(
+        "produce",
+        NEW.produce,
+        acks=-1,
+        timeout=10_000,
+        transactional_id="x",
+        topic_data=[{"name": "orders", "partition_data": [{"index": 0, "records": records}]}],
+    )
+
+
+def ask_end(connection: Connection) -> None:
     partitions = [{"partition_index": 0, "timestamp": -1}]
     connection.send(
         "list_offsets",
         7,
-        isolation_level=isolation_level,
+        isolation_level=1,
         topics=[{"name": "orders", "partitions": partitions}],
     )
 
@@ -83,47 +116,39 @@ def end_in(answer: Any) -> int:
 @pytest.mark.parametrize("dialect", [OLD, NEW])
 def test_who_committed_and_asks_for_the_end_finds_the_records(
     connection: Connection,
-    disk: SlowDisk,
+    markers: Markers,
     dialect: Dialect,
     let_the_broker_look: Callable[[], None],
 ) -> None:
-    committed(connection, disk, dialect)
-    ask_end(connection, isolation_level=1)
+    committed(connection, markers, dialect)
+    ask_end(connection)
     let_the_broker_look()
-    disk.release()
+    markers.release()
     assert end_in(connection.receive()) == 3
 
 
 def test_who_committed_offsets_and_asks_for_them_finds_them(
-    connection: Connection, disk: SlowDisk, let_the_broker_look: Callable[[], None]
+    connection: Connection, markers: Markers, let_the_broker_look: Callable[[], None]
 ) -> None:
     client = Transactional(connection, "x", NEW).start()
     client.send_offset("g", "orders", 7)
-    end_while_held(client, disk, OFFSETS)
+    end_while_held(client, markers)
     topics = [{"name": "orders", "partition_indexes": [0]}]
     connection.send("offset_fetch", 8, groups=[{"group_id": "g", "topics": topics}])
     let_the_broker_look()
-    disk.release()
+    markers.release()
     found = connection.receive().groups[0].topics[0].partitions[0]
     assert (found.committed_offset, found.error_code) == (7, ErrorCode.none)
 
 
 def test_the_next_records_wait_for_the_marker_and_stay_in_order(
-    connection: Connection, disk: SlowDisk, let_the_broker_look: Callable[[], None]
+    connection: Connection, markers: Markers, let_the_broker_look: Callable[[], None]
 ) -> None:
-    client = committed(connection, disk, NEW)
+    client = committed(connection, markers, NEW)
     for sequence in range(3):
-        records = client.records(b"n", sequence=sequence)
-        connection.send(
-            "produce",
-            NEW.produce,
-            acks=-1,
-            timeout=10_000,
-            transactional_id="x",
-            topic_data=[{"name": "orders", "partition_data": [{"index": 0, "records": records}]}],
-        )
+        send_records(connection, client.records(b"n", sequence=sequence))
     let_the_broker_look()
-    disk.release()
+    markers.release()
     answers = [connection.receive().responses[0].partition_responses[0] for _ in range(3)]
     assert [(each.error_code, each.base_offset) for each in answers] == [
         (ErrorCode.none, 3),
@@ -133,9 +158,9 @@ def test_the_next_records_wait_for_the_marker_and_stay_in_order(
 
 
 def test_the_next_transaction_of_an_old_client_waits_for_the_marker(
-    connection: Connection, disk: SlowDisk, let_the_broker_look: Callable[[], None]
+    connection: Connection, markers: Markers, let_the_broker_look: Callable[[], None]
 ) -> None:
-    client = committed(connection, disk, OLD)
+    client = committed(connection, markers, OLD)
     connection.send(
         "add_partitions_to_txn",
         3,
@@ -145,30 +170,72 @@ def test_the_next_transaction_of_an_old_client_waits_for_the_marker(
         v3_and_below_topics=[{"name": "orders", "partitions": [0]}],
     )
     let_the_broker_look()
-    disk.release()
+    markers.release()
     (topic,) = connection.receive().results_by_topic_v3_and_below
     assert topic.results_by_partition[0].partition_error_code == ErrorCode.none
 
 
 def test_a_client_that_goes_away_while_it_is_held_back_takes_nobody_along(
-    broker: Broker, connection: Connection, disk: SlowDisk, let_the_broker_look: Callable[[], None]
+    broker: Broker,
+    connection: Connection,
+    markers: Markers,
+    let_the_broker_look: Callable[[], None],
 ) -> None:
-    client = committed(connection, disk, NEW)
+    client = committed(connection, markers, NEW)
     with Connection(broker.bootstrap) as leaving:
-        leaving.send(
-            "produce",
-            NEW.produce,
-            acks=-1,
-            timeout=10_000,
-            transactional_id="x",
-            topic_data=[
-                {
-                    "name": "orders",
-                    "partition_data": [{"index": 0, "records": client.records(b"gone")}],
-                }
-            ],
-        )
+        send_records(leaving, client.records(b"gone"))
         let_the_broker_look()
-    disk.release()
+    markers.release()
     client.send("orders", b"here")
     client.commit()
+
+
+@pytest.mark.parametrize(
+    ("dialect", "api", "version", "fields"),
+    [
+        (OLD, "add_offsets_to_txn", 3, {}),
+        (
+            NEW,
+            "txn_offset_commit",
+            5,
+            {
+                "topics": [
+                    {
+                        "name": "orders",
+                        "partitions": [
+                            {
+                                "partition_index": 0,
+                                "committed_offset": 7,
+                                "committed_metadata": "",
+                            }
+                        ],
+                    }
+                ]
+            },
+        ),
+    ],
+)
+def test_offsets_of_the_next_transaction_wait_for_the_marker(
+    connection: Connection,
+    markers: Markers,
+    let_the_broker_look: Callable[[], None],
+    dialect: Dialect,
+    api: str,
+    version: int,
+    fields: dict[str, Any],
+) -> None:
+    client = committed(connection, markers, dialect)
+    connection.send(
+        api,
+        version,
+        transactional_id="x",
+        producer_id=client.producer_id,
+        producer_epoch=client.epoch,
+        group_id="g",
+        **fields,
+    )
+    let_the_broker_look()
+    markers.release()
+    answer = connection.receive()
+    code = answer.topics[0].partitions[0].error_code if fields else answer.error_code
+    assert code == ErrorCode.none

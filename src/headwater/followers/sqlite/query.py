@@ -61,6 +61,10 @@ class Table:
     is_truncated: bool
 
 
+class NoSuchTable(InvalidRequest):
+    """A query names what is not among the views that it was given."""
+
+
 def views_in(text: str, known: Collection[str]) -> list[str]:
     """The views that a query names, in full or by the last part of the name."""
     _, names = name_views(text, known)
@@ -173,7 +177,8 @@ class _Query:
             return InvalidRequest(
                 f"a value of the query would be larger than {LONGEST_VALUE} bytes"
             )
-        return InvalidRequest(f"this is not a query: {error}", hint=_HINT)
+        kind = NoSuchTable if str(error).startswith("no such table") else InvalidRequest
+        return kind(f"this is not a query: {error}", hint=_HINT)
 
 
 def _authorize(

@@ -8,13 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from headwater.errors import InvalidRequest
-from headwater.streams.datasets import (
-    Dataset,
-    Flow,
-    MaterializedView,
-    Table,
-    Topic,
-)
+from headwater.streams.datasets import Dataset, Flow, MaterializedView, Table, Topic
 from headwater.streams.graph import Graph
 from headwater.streams.options import Options
 from headwater.streams.run.checkpoints import Checkpoint
