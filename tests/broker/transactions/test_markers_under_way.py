@@ -190,52 +190,35 @@ def test_a_client_that_goes_away_while_it_is_held_back_takes_nobody_along(
     client.commit()
 
 
-@pytest.mark.parametrize(
-    ("dialect", "api", "version", "fields"),
-    [
-        (OLD, "add_offsets_to_txn", 3, {}),
-        (
-            NEW,
-            "txn_offset_commit",
-            5,
-            {
-                "topics": [
-                    {
-                        "name": "orders",
-                        "partitions": [
-                            {
-                                "partition_index": 0,
-                                "committed_offset": 7,
-                                "committed_metadata": "",
-                            }
-                        ],
-                    }
-                ]
-            },
-        ),
-    ],
-)
-def test_offsets_of_the_next_transaction_wait_for_the_marker(
-    connection: Connection,
-    markers: Markers,
-    let_the_broker_look: Callable[[], None],
-    dialect: Dialect,
-    api: str,
-    version: int,
-    fields: dict[str, Any],
-) -> None:
-    client = committed(connection, markers, dialect)
+def send_for_group(connection: Connection, client: Transactional, api: str, **fields: Any) -> None:
     connection.send(
         api,
-        version,
+        client.dialect.offsets,
         transactional_id="x",
         producer_id=client.producer_id,
         producer_epoch=client.epoch,
         group_id="g",
         **fields,
     )
+
+
+def test_a_group_joins_the_next_transaction_after_the_marker(
+    connection: Connection, markers: Markers, let_the_broker_look: Callable[[], None]
+) -> None:
+    client = committed(connection, markers, OLD)
+    send_for_group(connection, client, "add_offsets_to_txn")
     let_the_broker_look()
     markers.release()
-    answer = connection.receive()
-    code = answer.topics[0].partitions[0].error_code if fields else answer.error_code
-    assert code == ErrorCode.none
+    assert connection.receive().error_code == ErrorCode.none
+
+
+def test_offsets_of_the_next_transaction_wait_for_the_marker(
+    connection: Connection, markers: Markers, let_the_broker_look: Callable[[], None]
+) -> None:
+    client = committed(connection, markers, NEW)
+    offset = {"partition_index": 0, "committed_offset": 7, "committed_metadata": ""}
+    topics = [{"name": "orders", "partitions": [offset]}]
+    send_for_group(connection, client, "txn_offset_commit", topics=topics)
+    let_the_broker_look()
+    markers.release()
+    assert connection.receive().topics[0].partitions[0].error_code == ErrorCode.none
