@@ -1,5 +1,6 @@
 """Group commit: who waits for a sync, who does not, and what a failed one means."""
 
+import asyncio
 import errno
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from broker.slow_disk import SlowDisk
 from conformance.batches import batch
 from conformance.raw import Connection
 from headwater.broker.committer import SYNC_THREADS
+from headwater.broker.connection import WRITE_BUFFER_BYTES, Reply
 from headwater.broker.partition import Partition
 from headwater.log.disk import File
 from headwater.testing import Broker
@@ -89,6 +91,42 @@ def test_what_arrives_during_a_sync_shares_the_next_one(broker: Broker, disk: Br
         for _ in range(21):
             assert connection.receive().responses[0].partition_responses[0].error_code == 0
     assert broker.embedded.committer.syncs - syncs == 2
+
+
+def test_a_long_answer_makes_way_for_a_producer_that_waits(
+    broker: Broker, disk: BreakingDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = 0
+    turns_of_pieces = []
+    next_piece = Reply.next_piece
+
+    def count_turns(loop: asyncio.AbstractEventLoop) -> None:
+        nonlocal turns
+        turns += 1
+        loop.call_soon(count_turns, loop)
+
+    async def begin_to_count() -> None:
+        count_turns(asyncio.get_running_loop())
+
+    def note_turn(reply: Reply) -> bytes | memoryview:
+        if reply.size > WRITE_BUFFER_BYTES:
+            turns_of_pieces.append(turns)
+        return next_piece(reply)
+
+    create_topic(broker, "backlog")
+    with Connection(broker.bootstrap) as reader, Connection(broker.bootstrap) as producer:
+        for _ in range(3):
+            produce(reader, "backlog", batch(b"x" * 900_000))
+        monkeypatch.setattr(Reply, "next_piece", note_turn)
+        broker.call(begin_to_count)
+        disk.hold()
+        producer.send("produce", 9, **produce_data("orders", batch(b"1")))
+        assert disk.is_waiting.wait(30)
+        assert len(fetch(reader, "backlog").records) > 2_700_000
+        disk.release()
+        producer.receive()
+    assert len(turns_of_pieces) > 2
+    assert len(set(turns_of_pieces)) == len(turns_of_pieces)
 
 
 def test_acks_one_is_answered_at_once_and_synced_within_its_time() -> None:

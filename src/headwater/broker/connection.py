@@ -247,14 +247,18 @@ class Connection(asyncio.BufferedProtocol):
         self._flush()
 
     def _flush(self) -> None:
-        """Write what is ready, in order, as long as the reader takes it."""
+        """Write what is ready, in order, as long as the reader takes it and nobody else is kept waiting."""
         transport = self._transport
+        committer = self._server.broker.committer
         while self._replies and self._replies[0].is_ready and transport is not None:
             reply = self._replies[0]
             while reply.parts:
                 if self._is_write_paused:
                     return
                 transport.write(reply.next_piece())
+                if reply.parts and committer.is_waited_for:
+                    asyncio.get_running_loop().call_soon(self._flush)
+                    return
             self._replies.popleft()
             self._traffic.outstanding_bytes -= reply.size
             self._traffic.sent_bytes += reply.size
