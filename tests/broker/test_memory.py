@@ -27,7 +27,7 @@ def process() -> Iterator[HeadwaterProcess]:
                 data = [
                     {"name": "large", "partition_data": [{"index": number % 8, "records": body}]}
                 ]
-                answer = connection.request("produce", 9, acks=1, timeout=1000, topic_data=data)
+                answer = connection.request("produce", 9, acks=-1, timeout=30_000, topic_data=data)
                 assert answer.responses[0].partition_responses[0].error_code == 0
         yield started
 

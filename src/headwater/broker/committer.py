@@ -13,6 +13,7 @@ from functools import partial
 from itertools import islice
 
 from headwater.broker.partition import Partition
+from headwater.broker.shared_futures import result_of
 from headwater.broker.sync_threads import SyncThreads
 from headwater.errors import StorageFailed
 from headwater.log.sync_job import SyncJob
@@ -68,10 +69,7 @@ class Committer:
 
     async def durable(self, partition: Partition) -> None:
         """Wait until everything appended so far is durable; raises `StorageFailed` if it never will."""
-        future = self.commit(partition)
-        # Shared with other requests: a cancelled waiter must not cancel it for all.
-        await asyncio.wait([future])
-        future.result()
+        await result_of(self.commit(partition))
 
     async def settle(self, partition: Partition) -> None:
         """Sync what acks=0 and acks=1 left, so that who wrote it finds it in the next answer.

@@ -1,12 +1,12 @@
 """`__transaction_state`: the compacted topic that holds the state of every transactional id."""
 
-import asyncio
 from collections.abc import Awaitable, Sequence
 from typing import Final
 
 from headwater.broker.committer import Committer
 from headwater.broker.groups.records import Record
 from headwater.broker.partition import Partition
+from headwater.broker.shared_futures import result_of
 
 NAME: Final = "__transaction_state"
 CONFIGS: Final = {
@@ -29,10 +29,4 @@ class TransactionsJournal:
 
     def durable(self) -> Awaitable[None]:
         """Begin to sync what was written, in this round; the awaitable is done when it is durable."""
-        return _result_of(self._committer.commit(self._partition))
-
-
-async def _result_of(shared: asyncio.Future[None]) -> None:
-    # Shared with other requests: a cancelled waiter must not cancel it for all.
-    await asyncio.wait([shared])
-    shared.result()
+        return result_of(self._committer.commit(self._partition))

@@ -382,7 +382,7 @@ class PartitionLog:
             segment = self.active
             head = stamped_head(header, self.next_offset, self.leader_epoch)
             placed = header._replace(base_offset=self.next_offset)
-            segment.append(placed, [head, admitted.body])
+            segment.append(placed, [head, admitted.body], marker)
         except OSError as error:
             if self.segments and self.active.file.size() != self.active.size:
                 raise self.fail(error) from error  # Half a batch is there and could not be undone.

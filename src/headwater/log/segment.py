@@ -107,20 +107,24 @@ class Segment:
             self._aborted = self._stored_aborted() or self._rebuilt_aborted()
         return self._aborted
 
-    def append(self, header: BatchHeader, buffers: list[Buffer]) -> None:
+    def append(
+        self, header: BatchHeader, buffers: list[Buffer], marker: EndMarker | None = None
+    ) -> None:
         """Write one batch that is stamped with its offset; it is durable once the file is synced."""
         try:
             size = self.file.append(buffers)
         except OSError:
             self.file.truncate(self.size)
             raise
-        self.note(header, self.size)
+        self.note(header, self.size, marker)
         self.size += size
 
-    def note(self, header: BatchHeader, position: int) -> None:
-        """Learn of the batch at `position`, the last so far."""
-        if header.is_control and (marker := self.marker_at(header, position)) is not None:
-            self.aborted_index().note(header, marker)
+    def note(self, header: BatchHeader, position: int, marker: EndMarker | None = None) -> None:
+        """Learn of the batch at `position`, the last so far, and of the end marker in it."""
+        if header.is_control:
+            marker = marker or self.marker_at(header, position)
+            if marker is not None:
+                self.aborted_index().note(header, marker)
         relative = header.base_offset - self.base_offset
         self.index.note(relative, position, self.max_timestamp)
         if self.first_timestamp == NO_TIMESTAMP:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from headwater.broker.groups.records import TopicPartition
+from headwater.broker.shared_futures import result_of
 from headwater.broker.transactions.journal import Journal, Markers
 from headwater.broker.transactions.transaction import Transaction
 from headwater.errors import HeadwaterError
@@ -44,14 +45,14 @@ class Endings:
 
     async def decide(self, prepared: Transaction) -> None:
         """Return once the outcome is durable, and raise if it will not be; the markers follow."""
-        await _result_of(self._begin(prepared).decided)
+        await result_of(self._begin(prepared).decided)
 
     async def carry_out(self, prepared: Transaction) -> None:
         """Wait until a prepared transaction is complete; raises if its outcome is not durable.
 
         If only the markers fail, `failed` is told and this returns: what is decided will not change.
         """
-        await _result_of(self._begin(prepared).finished)
+        await result_of(self._begin(prepared).finished)
 
     def find(self, transactional_id: str) -> asyncio.Future[None] | None:
         """What is done when the transaction of this id has its markers, if that goes on now."""
@@ -97,12 +98,6 @@ class Endings:
             self._complete(prepared)
         except HeadwaterError as error:
             self._failed(prepared.transactional_id, error)
-
-
-async def _result_of(shared: asyncio.Future[None]) -> None:
-    # Shared: a cancelled waiter must not cancel it for all.
-    await asyncio.wait([shared])
-    shared.result()
 
 
 def _seen(done: asyncio.Future[None]) -> None:
