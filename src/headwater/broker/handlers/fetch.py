@@ -120,15 +120,17 @@ async def _read(
         is_committed = isolation_level == READ_COMMITTED
         if is_committed:
             log.refuse_uncertain(asked.fetch_offset)
-        limit = log.last_stable_offset if is_committed else log.high_watermark
+        # Both may move while records are read: an answer tells of no more than was looked at.
+        watermark, stable = log.high_watermark, log.last_stable_offset
+        limit = stable if is_committed else watermark
         records = await _records(found, asked, limit, budget, context)
         aborted = await _aborted(found, records, limit, context) if is_committed else None
     except HeadwaterError as failure:
         return _error(asked, code_of(failure))
     return PartitionData(
         partition_index=asked.partition,
-        high_watermark=log.high_watermark,
-        last_stable_offset=log.last_stable_offset,
+        high_watermark=watermark,
+        last_stable_offset=stable,
         log_start_offset=log.log_start_offset,
         aborted_transactions=aborted,
         records=records,
