@@ -57,6 +57,7 @@ def main() -> None:
         page.write()
         return
     run = Run("broker", measure_of, asked)
+    run.found.is_median = True
     families = set(asked.families)
     _measure(run, families, measures.QUICK if asked.quick else measures.FULL, asked.restart_kafka)
     run.finish(is_whole=not asked.quick and not asked.only and families == set(FAMILIES))
@@ -68,7 +69,7 @@ def _measure(run: Run, families: set[str], scale: measures.Scale, restart_kafka:
     loads = {"throughput": measures.throughput, "latency": measures.latency}
     chosen = [partial(loads[each], scale=scale) for each in loads if each in families]
     if chosen:
-        run.running(*chosen, rounds=scale.rounds)
+        run.by_turns(measures.warm_up, *chosen, rounds=scale.rounds)
     if "catch-up" in families:
         run.running(partial(measures.catch_up, scale=scale))
     if "restart" in families:

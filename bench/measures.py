@@ -9,8 +9,9 @@ from multiprocessing import get_context
 from typing import Final
 
 import load
-from runs import Report
+from runs import Report, Sides
 from watch import (
+    Cpu,
     apart,
     broker_cpu,
     drop_page_cache,
@@ -77,38 +78,44 @@ def start(new_broker: Callable[[], Broker], report: Report) -> None:
         report("memory idle", broker.process.resident_bytes() / 1e6)
 
 
-def throughput(broker: Broker, report: Report, scale: Scale) -> None:
-    warm_up(broker)
+def throughput(sides: Sides, scale: Scale) -> None:
     for size_bytes, partitions in SHAPES:
         topic = f"throughput-{size_bytes}-{partitions}"
-        load.create_topic(broker.bootstrap, topic, partitions)
         # A small record costs the client as much as a large one: the same time, fewer bytes.
         wanted = scale.bytes_per_shape if size_bytes > 100 else scale.bytes_per_shape // 4
         records = wanted // size_bytes // load.CHUNK * load.CHUNK
         shape = label(size_bytes, partitions)
-        with broker_cpu(broker) as cpu:
-            written = apart(load.produce, broker.bootstrap, topic, records, size_bytes)
-        report(f"produce {shape}", written.mb_per_second)
-        report(f"produce {shape}: client cores", written.client_cpu_seconds / written.seconds)
-        report(f"produce {shape}: broker cores", cpu.seconds / written.seconds)
+        for broker, report in sides:
+            load.create_topic(broker.bootstrap, topic, partitions)
+            with broker_cpu(broker) as cpu:
+                written = apart(load.produce, broker.bootstrap, topic, records, size_bytes)
+            report_throughput(report, f"produce {shape}", written, cpu)
+            # What one broker has left in the page cache must not reach the disk in the other's turn.
+            os.sync()
         # Reading is over so soon that one look is not enough.
         for _ in range(3):
-            with broker_cpu(broker) as cpu:
-                read = apart(load.consume, broker.bootstrap, topic, partitions, size_bytes)
-            report(f"consume {shape}", read.mb_per_second)
-            report(f"consume {shape}: client cores", read.client_cpu_seconds / read.seconds)
-            report(f"consume {shape}: broker cores", cpu.seconds / read.seconds)
-        load.delete_topic(broker.bootstrap, topic)
+            for broker, report in sides:
+                with broker_cpu(broker) as cpu:
+                    read = apart(load.consume, broker.bootstrap, topic, partitions, size_bytes)
+                report_throughput(report, f"consume {shape}", read, cpu)
+        for broker, _ in sides:
+            load.delete_topic(broker.bootstrap, topic)
 
 
-def latency(broker: Broker, report: Report, scale: Scale) -> None:
-    load.create_topic(broker.bootstrap, "latency", 1)
-    apart(load.latencies_ms, broker.bootstrap, "latency", 1024, 1000, 2)
-    samples = apart(
-        load.latencies_ms, broker.bootstrap, "latency", 1024, 1000, scale.latency_seconds
-    )
-    report("latency p50", percentile(samples, 50))
-    report("latency p99", percentile(samples, 99))
+def report_throughput(report: Report, name: str, measured: load.Throughput, cpu: Cpu) -> None:
+    """A rate, and the processor time that client and broker took for it."""
+    report(name, measured.mb_per_second)
+    report(f"{name}: client cores", measured.client_cpu_seconds / measured.seconds)
+    report(f"{name}: broker cores", cpu.seconds / measured.seconds)
+
+
+def latency(sides: Sides, scale: Scale) -> None:
+    for broker, report in sides:
+        samples = apart(
+            load.latencies_ms, broker.bootstrap, "latency", 1024, 1000, scale.latency_seconds
+        )
+        report("latency p50", percentile(samples, 50))
+        report("latency p99", percentile(samples, 99))
 
 
 def catch_up(broker: Broker, report: Report, scale: Scale) -> None:
@@ -167,3 +174,5 @@ def warm_up(broker: Broker) -> None:
     for _ in range(2):
         apart(load.produce, broker.bootstrap, "warm-up", 50_000, 1024)
         apart(load.consume, broker.bootstrap, "warm-up", 8, 1024)
+    load.create_topic(broker.bootstrap, "latency", 1)
+    apart(load.latencies_ms, broker.bootstrap, "latency", 1024, 1000, 2)

@@ -19,6 +19,9 @@ from rigs.process import Unavailable
 
 NewBroker = Callable[[], Broker]
 Report = Callable[[str, float], None]
+Sides = list[tuple[Broker, Report]]
+"""The brokers of a run, each with what notes its samples."""
+
 # Above this, the numbers say more about the other programs than about the brokers.
 QUIET_CORES: Final = 0.1
 
@@ -82,6 +85,18 @@ class Run:
         """All brokers at the same time, for loads that take turns between them."""
         with ExitStack() as stack:
             yield {name: stack.enter_context(new()) for name, new in self.brokers.items()}
+
+    def by_turns(
+        self, warm_up: Callable[[Broker], None], *measures: Callable[[Sides], None], rounds: int
+    ) -> None:
+        """Measure while all brokers run, in turn: a slow minute of the machine hits both sides."""
+        with self.side_by_side() as brokers:
+            sides = [(broker, self.reporter(name)) for name, broker in brokers.items()]
+            for broker in brokers.values():
+                warm_up(broker)
+            for _ in range(rounds):
+                for measure in measures:
+                    measure(sides)
 
     def finish(self, *, is_whole: bool) -> None:
         """Show the numbers and keep them; a whole run is also written into the docs."""

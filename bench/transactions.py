@@ -5,6 +5,7 @@ python bench/transactions.py --quick    a look
 python bench/transactions.py --render   docs/benchmarks.md again, from the last run's JSON
 """
 
+import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -14,9 +15,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import load
 import page
-from measures import SHAPES, label
+from measures import SHAPES, label, report_throughput
 from results import Measure
-from runs import Report, Run, arguments
+from runs import Run, Sides, arguments
 from watch import apart, broker_cpu
 
 from rigs.brokers import Broker
@@ -32,20 +33,17 @@ def measure_of(name: str) -> Measure:
     return Measure("cores") if name.endswith("cores") else PRODUCE
 
 
-def transactions(broker: Broker, report: Report, count: int) -> None:
-    _warm_up(broker)
+def transactions(sides: Sides, count: int) -> None:
     for size_bytes, partitions in SHAPES:
         topic = f"transactions-{size_bytes}-{partitions}"
-        load.create_topic(broker.bootstrap, topic, partitions)
-        with broker_cpu(broker) as cpu:
-            written = apart(
-                load.produce_in_transactions, broker.bootstrap, topic, count, size_bytes
-            )
-        shape = label(size_bytes, partitions)
-        report(shape, written.mb_per_second)
-        report(f"{shape}: client cores", written.client_cpu_seconds / written.seconds)
-        report(f"{shape}: broker cores", cpu.seconds / written.seconds)
-        load.delete_topic(broker.bootstrap, topic)
+        for broker, report in sides:
+            load.create_topic(broker.bootstrap, topic, partitions)
+            asked = (broker.bootstrap, topic, count, size_bytes)
+            with broker_cpu(broker) as cpu:
+                written = apart(load.produce_in_transactions, *asked)
+            report_throughput(report, label(size_bytes, partitions), written, cpu)
+            load.delete_topic(broker.bootstrap, topic)
+            os.sync()
 
 
 def _warm_up(broker: Broker) -> None:
@@ -61,8 +59,10 @@ def main() -> None:
         page.write()
         return
     run = Run("transactions", measure_of, asked)
+    run.found.is_median = True
     count = QUICK_TRANSACTIONS if asked.quick else TRANSACTIONS
-    run.running(partial(transactions, count=count), rounds=1 if asked.quick else ROUNDS)
+    rounds = 1 if asked.quick else ROUNDS
+    run.by_turns(_warm_up, partial(transactions, count=count), rounds=rounds)
     run.finish(is_whole=not asked.quick and not asked.only)
 
 
