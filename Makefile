@@ -63,4 +63,4 @@ fire: $(READY) ## a pipeline whose every process is killed, compared with DuckDB
 	PYTHONPATH=tests $(BIN)/python -m under_fire --events $(EVENTS) --seed $(SEED) --broker $(BROKER)
 
 clean: ## remove the virtual environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -70,15 +70,14 @@ class Run:
             for name, new_broker in self.brokers.items():
                 measure(new_broker, self.reporter(name))
 
-    def running(self, *measures: Callable[[Broker, Report], None], rounds: int = 1) -> None:
-        """Measure each broker while it runs; all measures of a round see the same process."""
+    def running(self, measure: Callable[[Broker, Report], None]) -> None:
+        """Measure each broker while it runs, alone."""
 
-        def measure_all(new_broker: NewBroker, report: Report) -> None:
+        def measure_it(new_broker: NewBroker, report: Report) -> None:
             with new_broker() as broker:
-                for measure in measures:
-                    measure(broker, report)
+                measure(broker, report)
 
-        self.each(measure_all, rounds)
+        self.each(measure_it)
 
     @contextmanager
     def side_by_side(self) -> Iterator[dict[str, Broker]]:

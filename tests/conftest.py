@@ -4,8 +4,10 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
+from hypothesis.configuration import set_hypothesis_home_dir
 
 from rigs.brokers import RIGS, Broker
 from rigs.process import Unavailable
@@ -15,6 +17,8 @@ SPARK_TESTS = "streams"
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # What Hypothesis remembers names files of this machine: it belongs to the environment, not to the tree.
+    set_hypothesis_home_dir(Path(sys.prefix) / "hypothesis")
     # kafka-python reads its schemas in a way that Python 3.11 calls old.
     config.addinivalue_line(
         "filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning"

@@ -1,5 +1,6 @@
 """The memory of a broker process under clients that take what they can: it stays flat."""
 
+import platform
 import socket
 import struct
 from collections.abc import Iterator
@@ -15,20 +16,23 @@ from rigs.headwater_process import HeadwaterProcess
 MiB = 1 << 20
 
 
+def fill(process: HeadwaterProcess, count: int) -> None:
+    """Write so many batches of about 1 MiB to the 8 partitions of a topic."""
+    with Connection(process.bootstrap) as connection:
+        connection.request(
+            "metadata", 9, topics=[{"name": "large"}], allow_auto_topic_creation=True
+        )
+        body = batch(bytes(MiB - 1000))
+        for number in range(count):
+            data = [{"name": "large", "partition_data": [{"index": number % 8, "records": body}]}]
+            answer = connection.request("produce", 9, acks=-1, timeout=30_000, topic_data=data)
+            assert answer.responses[0].partition_responses[0].error_code == 0
+
+
 @pytest.fixture(scope="module")
 def process() -> Iterator[HeadwaterProcess]:
     with HeadwaterProcess({"num_partitions": "8"}) as started:
-        with Connection(started.bootstrap) as connection:
-            connection.request(
-                "metadata", 9, topics=[{"name": "large"}], allow_auto_topic_creation=True
-            )
-            body = batch(bytes(MiB - 1000))
-            for number in range(96):
-                data = [
-                    {"name": "large", "partition_data": [{"index": number % 8, "records": body}]}
-                ]
-                answer = connection.request("produce", 9, acks=-1, timeout=30_000, topic_data=data)
-                assert answer.responses[0].partition_responses[0].error_code == 0
+        fill(started, 96)
         yield started
 
 
@@ -91,3 +95,23 @@ def test_idle_connections_cost_little(process: HeadwaterProcess) -> None:
             assert client.recv(4, socket.MSG_WAITALL)
         grown = process.process.resident_bytes() - before
         assert grown < 500 * 24 * 1024, f"grew by {grown / MiB:.0f} MiB"
+
+
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="only glibc can be told to keep memory"
+)
+def test_answers_are_read_into_memory_that_earlier_ones_used() -> None:
+    asked = fetch_data("large", max_bytes=4 * MiB, partition_max_bytes=MiB)
+    (topic,) = asked["topics"]
+    topic["partitions"] = [{**topic["partitions"][0], "partition": each} for each in range(4)]
+    # A process of its own: larger answers would have taught the allocator to keep more.
+    with HeadwaterProcess({"num_partitions": "8"}) as process:
+        fill(process, 8)
+        with Connection(process.bootstrap) as connection:
+            connection.request("fetch", 11, **asked)
+            before = process.process.page_faults()
+            answers = [connection.request("fetch", 11, **asked) for _ in range(20)]
+            faults = process.process.page_faults() - before
+    pages = sum(len(each.records) for each in answers[0].responses[0].partitions) // 4096
+    assert pages > 900
+    assert faults < 20 * pages / 4, f"{faults} pages were faulted in for {20 * pages}"

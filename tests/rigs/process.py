@@ -76,9 +76,16 @@ class BrokerProcess:
 
     def cpu_seconds(self) -> float:
         """Processor time of all its threads, user and system."""
-        # The name of the program, in parentheses, may hold spaces: count fields after it.
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        fields = self._fields()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def page_faults(self) -> int:
+        """How often it was given a page of memory."""
+        return int(self._fields()[7])
+
+    def _fields(self) -> list[str]:
+        # The name of the program, in parentheses, may hold spaces: count fields after it.
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
 
     def _wait_until_ready(self, deadline: float) -> None:
         assert self.process is not None

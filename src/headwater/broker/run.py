@@ -79,7 +79,7 @@ def _raise_file_limit() -> None:
 def _keep_freed_memory() -> None:
     """Keep what answers to readers used for the next ones, instead of faulting it in anew.
 
-    With glibc's own limits an answer of four reads of 1 MB costs a thousand page faults, half of its time.
+    With glibc's own limits an answer of four reads of 1 MB costs a thousand page faults.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
