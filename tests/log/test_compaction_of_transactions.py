@@ -193,6 +193,27 @@ def test_markers_go_after_their_records_and_their_time(tmp_path: Path, is_commit
     assert not seen[-1]
 
 
+def test_marker_that_is_gone_hides_no_later_records_of_its_producer(tmp_path: Path) -> None:
+    """A reader that is told of an aborted transaction skips its producer until it meets the marker."""
+    table = Table(tmp_path, replace(SETTINGS, segment_bytes=900))
+    writer = table.writer(1, OLD)
+    table.put((b"read first", b"1"))
+    table.send(writer, (b"a", b"aborted"))
+    table.end(writer, is_commit=False)
+    (aborted,) = table.markers()
+    table.send(writer, (b"b", b"committed"))
+    table.end(writer, is_commit=True)
+    while aborted in table.markers():
+        table.fill()
+        table.clock.advance(seconds=20)
+        table.compact()
+        table.check()
+
+    assert b"committed" in {each.value for each in committed_records(table.log)}
+    table.log = table.opened()
+    assert b"committed" in {each.value for each in committed_records(table.log)}
+
+
 def test_last_marker_of_a_producer_stays_so_that_it_stays_fenced(tmp_path: Path) -> None:
     table = Table(tmp_path)
     writer = table.writer(1)

@@ -141,7 +141,7 @@ class Exchange:
             disk.sync_directory(self.log.directory)
         segment = Segment(disk, self.log.directory, self.swap.base_offset)
         segment.is_sparse = True
-        segment.take_over(path, self.swap.end_offset)
+        segment.take_over(path, self.plan.segments[-1])
         return segment
 
     def install(self, segment: Segment) -> bool:

@@ -332,12 +332,14 @@ class Segment:
         self._index = self._index or self._rebuilt_index()
         return is_stored
 
-    def take_over(self, path: Path, next_offset: int) -> None:
-        """Become the segment whose file still has another name; offsets up to `next_offset` are its."""
+    def take_over(self, path: Path, replaced: "Segment") -> None:
+        """Become the segment whose file still has another name; it ends where `replaced` does."""
         self._file = self._disk.open(path)
         self.size = self.durable_size = self._file.size()
-        self._index = self._rebuilt_index()
-        self.next_offset = next_offset
+        # The index files beside it are those of what it replaces: they know of markers that are gone.
+        self._index, self._aborted = self._rebuilt()
+        self._aborted.stable_to = replaced.aborted_index().stable_to
+        self.next_offset = replaced.next_offset
 
     def _whole_batch(
         self, view: memoryview, position: int, end: int, *, cached: bool = False
@@ -384,6 +386,12 @@ class Segment:
         return index
 
     def _rebuilt_index(self) -> Index:
+        index, aborted = self._rebuilt()
+        if self._aborted is None:
+            self._aborted = self._stored_aborted() or aborted
+        return index
+
+    def _rebuilt(self) -> tuple[Index, AbortedIndex]:
         """Read all batches anew; readers on other threads see the old state or the new, nothing between."""
         copy = Segment(self._disk, self._directory, self.base_offset)
         copy._file, copy.size, copy.is_sparse = self.file, self.size, self.is_sparse
@@ -395,9 +403,7 @@ class Segment:
             self.next_offset = copy.next_offset
         if self.first_timestamp == NO_TIMESTAMP:
             self.first_timestamp = copy.first_timestamp
-        if self._aborted is None:
-            self._aborted = self._stored_aborted() or copy._aborted
-        return copy.index
+        return copy.index, copy.aborted_index()
 
     def _stored_aborted(self) -> AbortedIndex | None:
         data = self._disk.read_bytes(self.aborted_path)
