@@ -9,9 +9,10 @@ JOBS ?= 2
 BROKER ?= headwater
 SERVE ?=
 EVENTS ?= 10000000
+TIMES ?= 20
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench conformance crash transactions streams fire clean
+.PHONY: help demo test check format bench conformance crash fuzz transactions streams fire clean
 
 help: ## list the tasks
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
@@ -52,6 +53,10 @@ conformance: $(READY) ## the same scenarios on our broker and on Apache Kafka
 
 crash: $(READY) ## a long campaign of power cuts, kills and disk faults (ROUNDS=n, SEED=n)
 	$(BIN)/python tests/crash/campaign.py --rounds $(ROUNDS) --seed $(SEED)
+
+fuzz: $(READY) ## property tests and fuzzers, TIMES=20 times as many examples as in make test
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m hypothesis --times $(TIMES)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests/fuzz --times $(TIMES)
 
 transactions: $(READY) ## a long campaign of transactions under fire (ROUNDS=n, SEED=n, BROKER=headwater|kafka)
 	$(BIN)/python tests/histories/campaign.py --rounds $(ROUNDS) --seed $(SEED) --broker $(BROKER)

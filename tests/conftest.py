@@ -7,8 +7,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
+from rigs import effort
 from rigs.brokers import RIGS, Broker
 from rigs.process import Unavailable
 
@@ -19,6 +21,11 @@ SPARK_TESTS = "streams"
 def pytest_configure(config: pytest.Config) -> None:
     # What Hypothesis remembers names files of this machine: it belongs to the environment, not to the tree.
     set_hypothesis_home_dir(Path(sys.prefix) / "hypothesis")
+    effort.times = config.getoption("--times")
+    if effort.times > 1:
+        many = effort.examples(settings.default.max_examples)
+        settings.register_profile("many times", max_examples=many, deadline=None)
+        settings.load_profile("many times")
     # kafka-python reads its schemas in a way that Python 3.11 calls old.
     config.addinivalue_line(
         "filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning"
@@ -40,6 +47,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--broker",
         default="headwater",
         help="what conformance and client tests run on: headwater, kafka, or HOST:PORT of a broker",
+    )
+    parser.addoption(
+        "--times",
+        type=int,
+        default=1,
+        help="try that many times as many examples in property tests and fuzzers",
     )
 
 

@@ -22,6 +22,7 @@ from headwater.views import encode_key
 from headwater.views.matching import matcher
 from headwater.views.where import parse_where
 from rigs.changelog import make_view, revenue
+from rigs.effort import examples
 
 VIEW = make_view("shop.revenue")
 
@@ -249,7 +250,7 @@ FILTERS = st.recursive(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(rows=st.lists(WIDE_ROWS, max_size=15), filters=st.lists(FILTERS, min_size=5, max_size=10))
 def test_a_filter_picks_the_same_rows_in_sql_and_in_python(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Any], filters: list[str]

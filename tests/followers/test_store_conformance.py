@@ -18,6 +18,7 @@ from headwater.views import View, encode_key
 from headwater.views.rows import decode_row
 from headwater.views.where import parse_where
 from rigs.changelog import make_view, revenue
+from rigs.effort import examples
 
 SHELVES: dict[str, Callable[[Path], Any]] = {
     "memory": lambda _: MemoryShelf(),
@@ -286,7 +287,7 @@ ROWS = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("kind", SHELVES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(rows=st.lists(ROWS, max_size=8), gone_at=st.sets(st.integers(0, 7)))
 def test_every_value_comes_back_as_it_was_written(
     tmp_path_factory: pytest.TempPathFactory, kind: str, rows: list[Any], gone_at: set[int]

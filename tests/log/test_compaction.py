@@ -24,6 +24,7 @@ from headwater.testing.power_cut import (
     nothing_unsynced,
 )
 from log.batches import KeyValue, Sender, batch, read_all, read_batches
+from rigs.effort import examples
 
 SETTINGS = LogSettings(
     segment_bytes=700,
@@ -139,7 +140,7 @@ steps = st.lists(st.one_of(a_put, st.sampled_from(["compact", "wait", "meanwhile
 @given(
     steps=steps, lag_ms=st.sampled_from([0, 5_000]), most_offsets=st.sampled_from([3, 10, 1_000])
 )
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_compacted_log_is_the_latest_record_of_every_key(
     steps: list[object], lag_ms: int, most_offsets: int
 ) -> None:

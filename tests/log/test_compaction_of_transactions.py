@@ -19,6 +19,7 @@ from headwater.testing import SettableClock
 from headwater.testing.power_cut import RecordingDisk
 from log.batches import KeyValue, batch, read_batches
 from log.transactions import NEW, OLD, Model, Writer, committed_records
+from rigs.effort import examples
 
 SETTINGS = LogSettings(
     segment_bytes=600,
@@ -250,7 +251,7 @@ def test_transaction_over_two_rewritten_groups_keeps_its_marker(tmp_path: Path) 
         assert dict(table.opened().producers.transactions) == {}, "a transaction is open again"
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 2**32))
 def test_compaction_changes_nothing_for_readers(
     tmp_path_factory: pytest.TempPathFactory, seed: int

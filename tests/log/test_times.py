@@ -12,10 +12,11 @@ from headwater.log.times import first_at_or_after, latest_time
 from headwater.testing import SettableClock
 from headwater.testing.power_cut import RecordingDisk
 from log.batches import NOW_MS, batch, read_all, values
+from rigs.effort import examples
 
 
 @given(st.lists(st.integers(0, 50), max_size=30), st.integers(0, 60), st.integers(0, 30))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_first_record_at_or_after_a_time_is_found(
     times: list[int], wanted: int, start: int
 ) -> None:

@@ -27,6 +27,7 @@ from headwater.testing.power_cut import RecordingDisk
 from headwater.wire.record_batch import ProducerIdAndEpoch
 from log.batches import NOW_MS, KeyValue, Sender, batch, values
 from log.transactions import NEW, OLD, Model, Writer, committed_records
+from rigs.effort import examples
 
 SETTINGS = LogSettings(segment_bytes=500)
 WIDE = LogSettings()
@@ -376,7 +377,7 @@ def test_reader_on_the_loop_does_not_wait_for_an_index(tmp_path: Path) -> None:
     assert len(again.aborted_in(chunk, 2, cached=True)) == 1
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 2**32))
 def test_readers_see_what_the_model_says(
     tmp_path_factory: pytest.TempPathFactory, seed: int

@@ -14,6 +14,7 @@ from schemathesis.specs.openapi.checks import (
 
 from headwater.testing import ViewServer
 from rigs.changelog import Changelog
+from rigs.effort import examples
 from serve.conftest import Http
 
 CHECKS = [
@@ -27,7 +28,7 @@ CHECKS = [
 # Streams never end: their answers are tested with the subscriptions.
 LEFT_OUT = re.compile("subscribe|pause|rebuild")
 WITHIN = settings(
-    max_examples=25,
+    max_examples=examples(25),
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),

@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from broker.groups.fakes import Answer, GroupRig
 from headwater.broker.groups.group import GroupState
 from headwater.wire.error_codes import ErrorCode
+from rigs.effort import examples
 
 METADATA = st.sampled_from([b"one topic", b"two topics"])
 INSTANCES = ("a", "b")
@@ -180,5 +181,7 @@ class GroupMachine(RuleBasedStateMachine):
         assert self.rig.group.roster.pending == {}
 
 
-GroupMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+GroupMachine.TestCase.settings = settings(
+    max_examples=examples(150), stateful_step_count=40, deadline=None
+)
 TestGroupMachine: Any = GroupMachine.TestCase
