@@ -1,6 +1,7 @@
 """Threads that wait for the disk in place of the event loop, and call it back when a job is done."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Thread
@@ -17,6 +18,8 @@ class SyncThreads:
         self._jobs: SimpleQueue[tuple[SyncJob, Done, asyncio.AbstractEventLoop] | None] = (
             SimpleQueue()
         )
+        self._finished: deque[tuple[Done, BaseException | None]] = deque()
+        self._is_loop_told = False
         self._threads = [
             Thread(target=self._work, name=f"sync-{number}", daemon=True) for number in range(count)
         ]
@@ -43,4 +46,18 @@ class SyncThreads:
                 job.run()
             except BaseException as raised:  # noqa: BLE001 - handed to who asked, whatever it is
                 error = raised
-            loop.call_soon_threadsafe(done, error)
+            self._finished.append((done, error))
+            # To wake the loop costs more than to be found by it: jobs that end together wake it once.
+            if not self._is_loop_told:
+                self._is_loop_told = True
+                loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        self._is_loop_told = False  # Before the look: what comes after it tells the loop again.
+        try:
+            while self._finished:
+                done, error = self._finished.popleft()
+                done(error)
+        finally:
+            if self._finished:  # One that fails does not keep the others waiting.
+                asyncio.get_running_loop().call_soon(self._deliver)
