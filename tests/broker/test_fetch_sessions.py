@@ -3,7 +3,7 @@
 import pytest
 
 from broker.calls import create_topic, produce
-from conformance.batches import batch
+from conformance.batches import batch, decode
 from conformance.raw import Connection
 from headwater.broker.fetch_sessions import LARGEST_EPOCH, MOST_SESSIONS, FetchSessions, Session
 from headwater.testing import Broker
@@ -114,40 +114,57 @@ def test_only_what_is_new_is_news() -> None:
     assert followed.is_news(PartitionData(high_watermark=6, log_start_offset=2, records=b""))
 
 
+def served_in_turn(
+    connection: Connection, partitions: int, max_bytes: int, rounds: int
+) -> list[list[int]]:
+    """Read on and on in one session; returns which partitions each answer holds records of."""
+    offsets = dict.fromkeys(range(partitions), 0)
+    served = []
+    session_id = 0
+    for epoch in range(rounds):
+        wanted = [
+            {
+                "partition": index,
+                "fetch_offset": offset,
+                "partition_max_bytes": max_bytes,
+                "current_leader_epoch": -1,
+            }
+            for index, offset in offsets.items()
+        ]
+        answer = connection.request(
+            "fetch",
+            11,
+            max_wait=0,
+            min_bytes=1,
+            max_bytes=max_bytes,
+            session_id=session_id,
+            session_epoch=epoch,
+            topics=[{"topic": "t", "partitions": wanted}],
+        )
+        session_id = answer.session_id
+        given = [each for topic in answer.responses for each in topic.partitions if each.records]
+        served.append([each.partition_index for each in given])
+        for each in given:
+            offsets[each.partition_index] += len(decode(each.records))
+    return served
+
+
 def test_partitions_take_turns_when_an_answer_holds_only_one(broker: Broker) -> None:
     create_topic(broker, "t", partitions=3)
     with Connection(broker.bootstrap) as connection:
         for partition in (0, 1, 2):
             for _ in range(3):
                 produce(connection, "t", batch(bytes(1000)), partition)
-        offsets = {0: 0, 1: 0, 2: 0}
-        served = []
-        session_id, epoch = 0, 0
-        for _ in range(9):
-            wanted = [
-                {
-                    "partition": index,
-                    "fetch_offset": offset,
-                    "partition_max_bytes": 1200,
-                    "current_leader_epoch": -1,
-                }
-                for index, offset in offsets.items()
-            ]
-            answer = connection.request(
-                "fetch",
-                11,
-                max_wait=0,
-                min_bytes=1,
-                max_bytes=1200,
-                session_id=session_id,
-                session_epoch=epoch,
-                topics=[{"topic": "t", "partitions": wanted}],
-            )
-            session_id, epoch = answer.session_id, epoch + 1
-            given = [
-                each for topic in answer.responses for each in topic.partitions if each.records
-            ]
-            (only,) = given
-            served.append(only.partition_index)
-            offsets[only.partition_index] += 1
-    assert served == [0, 1, 2] * 3
+        served = served_in_turn(connection, 3, 1200, rounds=9)
+    assert served == [[0], [1], [2]] * 3
+
+
+def test_what_a_nearly_full_answer_leaves_out_comes_first_in_the_next(broker: Broker) -> None:
+    create_topic(broker, "t", partitions=2)
+    large, small = batch(bytes(1000)), batch(b"x")
+    with Connection(broker.bootstrap) as connection:
+        for _ in range(2):
+            produce(connection, "t", large, 0)
+            produce(connection, "t", small, 1)
+        served = served_in_turn(connection, 2, len(large) + len(small) + 10, rounds=3)
+    assert served == [[0], [1], [0]]

@@ -276,6 +276,48 @@ def test_min_bytes_are_counted_over_all_partitions(connect: Any, new_topic: NewT
     assert counts == [1, 1]
 
 
+@pytest.mark.parametrize("limit", ["partition_max_bytes", "max_bytes"])
+def test_what_a_limit_holds_back_counts_as_there(connection: Connection, topic: str, limit: str):
+    """The last batch below the limit does not fit: a reader must not wait for what it cannot get."""
+    size = len(batch(b"x" * 1000))
+    append(connection, topic, *(batch(b"x" * 1000) for _ in range(4)))
+    fields = {"max_wait": FOREVER_MS, "min_bytes": 2 * size + 200}
+    began = time.monotonic()
+
+    answer = fetch_limited(connection, topic, **{limit: 2 * size + 400}, **fields)
+
+    assert time.monotonic() - began < 5
+    assert [one.base_offset for one in decode(answer.records)] == [0, 1]
+
+
+def test_more_min_bytes_than_a_partition_may_give_are_waited_for(
+    connection: Connection, topic: str
+):
+    size = len(batch(b"x" * 1000))
+    append(connection, topic, *(batch(b"x" * 1000) for _ in range(4)))
+    began = time.monotonic()
+
+    answer = fetch_limited(
+        connection, topic, partition_max_bytes=2 * size, max_wait=300, min_bytes=3 * size
+    )
+
+    assert time.monotonic() - began > 0.29
+    assert [one.base_offset for one in decode(answer.records)] == [0, 1]
+
+
+def test_reader_of_an_older_segment_does_not_wait(connection: Connection, new_topic: NewTopic):
+    topic = new_topic(configs={"segment.bytes": str(1 << 20)})
+    append(connection, topic, *(batch(b"x" * 500_000) for _ in range(3)))
+    began = time.monotonic()
+
+    answer = fetch_limited(
+        connection, topic, partition_max_bytes=700_000, max_wait=FOREVER_MS, min_bytes=10_000_000
+    )
+
+    assert time.monotonic() - began < 5
+    assert [one.base_offset for one in decode(answer.records)] == [0]
+
+
 def test_wait_ends_with_what_there_is(connection: Connection, topic: str):
     append(connection, topic, batch(b"a"))
     began = time.monotonic()
@@ -370,12 +412,15 @@ def fetch_limited(
     topic: str,
     partition_max_bytes: int = 1 << 20,
     max_bytes: int = 1 << 20,
+    **fields: Any,
 ) -> Any:
     response = connection.request(
         "fetch",
         12,
         **fetch_fields(
-            partition_to_fetch(topic, 0, max_bytes=partition_max_bytes), max_bytes=max_bytes
+            partition_to_fetch(topic, 0, max_bytes=partition_max_bytes),
+            max_bytes=max_bytes,
+            **fields,
         ),
     )
     return response.responses[0].partitions[0]

@@ -18,6 +18,7 @@ from headwater.wire.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
+from headwater.wire.record_batch import iterate_headers
 
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 READ_COMMITTED = 1
@@ -31,8 +32,14 @@ COLD_READ_BYTES = 1 << 20
 class Budget:
     """How many bytes this answer may still take."""
 
+    size: int
     left: int
     is_empty_so_far: bool = True
+
+    @property
+    def is_nearly_spent(self) -> bool:
+        """Whether to look for something that still fits costs more than it brings."""
+        return self.left < self.size // 8
 
 
 async def fetch(request: FetchRequest, context: RequestContext) -> FetchResponse:
@@ -41,7 +48,7 @@ async def fetch(request: FetchRequest, context: RequestContext) -> FetchResponse
     if isinstance(session, ErrorCode):
         return FetchResponse(error_code=session)
     answers = await _collect(request, session, context)
-    if request.max_wait_ms > 0 and not _is_enough(answers, request.min_bytes):
+    if request.max_wait_ms > 0 and not _is_enough(answers, request, session, context):
         answers = await _wait(request, session, context)
     return _respond(answers, session)
 
@@ -65,7 +72,7 @@ async def _wait(request: FetchRequest, session: Session, context: RequestContext
             news.clear()
             answers = await _collect(request, session, context)
             remaining_s = deadline - loop.time()
-            if remaining_s <= 0 or _is_enough(answers, request.min_bytes):
+            if remaining_s <= 0 or _is_enough(answers, request, session, context):
                 return answers
             try:
                 await asyncio.wait_for(news.wait(), remaining_s)
@@ -81,7 +88,8 @@ async def _collect(request: FetchRequest, session: Session, context: RequestCont
     followed = list(session.partitions.items())
     wanted = sum(max(0, each.request.partition_max_bytes) for _, each in followed)
     with context.broker.traffic.room_for_fetch(max(0, min(request.max_bytes, wanted))) as room:
-        budget = Budget(min(request.max_bytes, room))
+        size = min(request.max_bytes, room)
+        budget = Budget(size, left=size)
         answers = {}
         for key, each in followed:
             left = budget.left
@@ -146,8 +154,8 @@ async def _records(
         return b""
     allowed = min(asked.partition_max_bytes, budget.left)
     strict = not budget.is_empty_so_far
-    if allowed <= 0 and strict:
-        return b""
+    if strict and (allowed <= 0 or budget.is_nearly_spent):
+        return b""  # The others come first next time.
     offset, size = asked.fetch_offset, max(allowed, 1)
     read = partial(log.read, offset, size, limit, cached=True, strict=strict)
     try:
@@ -188,12 +196,38 @@ def _error(asked: FetchPartition, error: ErrorCode) -> PartitionData:
     )
 
 
-def _is_enough(answers: Answers, min_bytes: int) -> bool:
-    """An error is told at once; otherwise there must be `min_bytes` of records."""
+def _is_enough(
+    answers: Answers, request: FetchRequest, session: Session, context: RequestContext
+) -> bool:
+    """An error is told at once; otherwise there must be `min_bytes` of records.
+
+    As Kafka counts: what a limit holds back is there, and a reader of older segments never waits.
+    """
     if not answers or any(each.error_code for each in answers.values()):
         return True
     total = sum(len(each.records) for each in answers.values() if each.records is not None)
-    return total >= min_bytes
+    if total >= request.min_bytes:
+        return True
+    available = 0
+    for key, answer in answers.items():
+        followed, partition = session.partitions.get(key), _find(key, context)
+        if followed is None or not isinstance(partition, Partition):
+            continue
+        records = memoryview(answer.records or b"")
+        is_committed = request.isolation_level == READ_COMMITTED
+        limit = answer.last_stable_offset if is_committed else answer.high_watermark
+        if _end_of(records, followed.request.fetch_offset) >= limit:
+            available += len(records)
+        elif followed.request.fetch_offset < partition.log.active.base_offset:
+            return True
+        else:
+            available += followed.request.partition_max_bytes
+    return available >= request.min_bytes
+
+
+def _end_of(records: memoryview, offset: int) -> int:
+    """Where a reader goes on after these records."""
+    return max((header.next_offset for _, header in iterate_headers(records)), default=offset)
 
 
 def _respond(answers: Answers, session: Session) -> FetchResponse:
