@@ -40,7 +40,7 @@ def test_tasks_write_for_themselves_unless_the_batch_is_atomic() -> None:
         ({"tipic": "out"}, "there is no option 'tipic'"),
         ({"atomic": "true"}, "needs a folder to stage"),
         ({"atomic": "yes please"}, "atomic must be true or false"),
-        ({"kafka.transactional.id": "x"}, "kafka.transactional.id is not yours to set"),
+        ({"kafka.transactional.id": "x"}, "kafka.transactional.id cannot be set"),
         ({"onMissingMarker": "hope"}, "onMissingMarker must be fail or write"),
     ],
 )

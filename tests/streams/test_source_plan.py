@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
+from confluent_kafka import Producer
 
 from bulk.reading import delete_before, produce
 from headwater.bulk.ranges import OffsetRange, TopicPartition
@@ -45,7 +46,20 @@ def test_topics_by_name_by_pattern_and_by_partition(plan) -> None:
     assert plan(subscribe="a,b").partitions() == [A0, A1, B0]
     assert plan(subscribePattern="[ab]").partitions() == [A0, A1, B0]
     assert plan(subscribePattern="a.").partitions() == []
+    assert plan(subscribePattern="^a$|c").partitions() == [A0, A1]
     assert plan(assign='{"a":[1]}').partitions() == [A1]
+
+
+def test_a_pattern_may_match_anywhere_but_nothing_of_the_broker_itself(
+    filled: Broker, plan
+) -> None:
+    filled.create_topic("alphabet")
+    Producer(
+        {"bootstrap.servers": filled.bootstrap, "transactional.id": "writer"}
+    ).init_transactions()
+    assert plan(subscribePattern="phab").partitions() == [("alphabet", 0)]
+    assert plan(subscribePattern="state").partitions() == []
+    assert plan(subscribePattern=".*").partitions() == [A0, A1, ("alphabet", 0), B0]
 
 
 def test_a_pattern_does_not_match_the_dead_letters_of_a_typed_read(filled: Broker, plan) -> None:
@@ -74,6 +88,10 @@ def test_where_a_read_begins_and_ends(filled: Broker, plan) -> None:
         endingOffsets='{"a":{"0":7,"1":-1}}',
     )
     assert (chosen.start(), chosen.end()) == ({A0: 3, A1: 0}, {A0: 7, A1: 5})
+    beyond = {"subscribe": "a", "endingOffsets": '{"a":{"0":7,"1":6}}'}
+    with pytest.raises(InvalidRequest, match="a-1 ends at 5, before 6"):
+        plan(**beyond).end()
+    assert plan(**beyond, failOnDataLoss="false").end() == {A0: 7, A1: 5}
     delete_before(filled.bootstrap, "a", 2)
     assert plan(subscribe="a").start() == {A0: 2, A1: 0}
 

@@ -112,6 +112,22 @@ def test_a_first_batch_that_is_run_again_starts_where_it_started(
     assert values(restarted, end, following) == [103, 104]
 
 
+def test_a_first_batch_from_zero_is_written_down_as_sparks_kafka_source_does(
+    orders: Broker, open_reader
+) -> None:
+    """Nothing is added to its offsets, and still it starts at 0 when it is run again."""
+    reader = open_reader(startingOffsets="earliest")
+    end = through_checkpoint(reader.latestOffset(reader.initialOffset(), ALL))
+    assert end == {"orders": {"0": 6, "1": 4}}
+    restarted = open_reader(startingOffsets="latest")
+    assert values(restarted, restarted.initialOffset(), end) == list(range(10))
+
+    delete_before(orders.bootstrap, "orders", 3)
+    restarted = open_reader(startingOffsets="earliest")
+    with pytest.raises(OffsetOutOfRange, match="deleted or expired"):
+        values(restarted, restarted.initialOffset(), end)
+
+
 @pytest.mark.usefixtures("orders")
 def test_limits_are_kept_and_the_lag_is_told(open_reader) -> None:
     reader = open_reader(startingOffsets="earliest", maxOffsetsPerTrigger="5")

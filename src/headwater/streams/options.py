@@ -84,13 +84,17 @@ class Options:
             raise _bad(name, value, "a time such as 15m or 10s")
         return int(digits) * _MILLISECONDS[unit]
 
-    def kafka(self) -> dict[str, str]:
-        """What was given as `kafka.<name>`, by that name."""
-        return {
+    def kafka(self, not_settable: Mapping[str, str]) -> dict[str, str]:
+        """What was given as `kafka.<name>`, by that name; some are not the user's, for a reason."""
+        found = {
             name.removeprefix(KAFKA_PREFIX): value
             for name, value in self._given.items()
             if name.startswith(KAFKA_PREFIX)
         }
+        for name in found:
+            if name in not_settable:
+                raise InvalidRequest(f"option kafka.{name} cannot be set", hint=not_settable[name])
+        return found
 
     def _list(self) -> str:
         return f"the options are {', '.join(sorted(self._names.values()))} and kafka.*"

@@ -20,7 +20,13 @@ KNOWN: Final = (
     # Of Spark's Kafka sink: here a column of headers is enough.
     "includeHeaders",
 )
-OWN: Final = ("transactional.id", "enable.idempotence", "acks")
+NOT_SETTABLE: Final = {
+    "transactional.id": "the sink has one for each task, to write exactly once",
+    "enable.idempotence": "the sink needs it, to write exactly once",
+    "acks": "the sink waits until what it wrote is durable",
+    "key.serializer": "keys are text or bytes; cast them in the query",
+    "value.serializer": "values are text or bytes; cast them in the query",
+}
 STAGING: Final = "headwater-staging"
 
 
@@ -39,10 +45,7 @@ class SinkOptions:
     @classmethod
     def of(cls, given: Mapping[str, str], *, is_stream: bool) -> "SinkOptions":
         options = Options(given, KNOWN)
-        kafka = options.kafka()
-        for name in OWN:
-            if name in kafka:
-                raise InvalidRequest(f"option kafka.{name} is not yours to set: the sink needs it")
+        kafka = options.kafka(NOT_SETTABLE)
         batch_id = options.text("batchId")
         if batch_id is not None and (is_stream or not batch_id.isdecimal()):
             raise InvalidRequest(

@@ -42,6 +42,13 @@ KNOWN: Final = (
     "fetchOffset.retryIntervalMs",
     "groupIdPrefix",
 )
+NOT_SETTABLE: Final = {
+    "auto.offset.reset": "set startingOffsets",
+    "enable.auto.commit": "the checkpoint of the query keeps its offsets",
+    "key.deserializer": "keys are bytes; cast them in the query",
+    "value.deserializer": "values are bytes; cast them in the query, or set valueSchema",
+    "interceptor.classes": "there are no classes of Java here",
+}
 METADATA: Final = ("key", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 DEAD_SUFFIX: Final = ".dead"
 _ISOLATIONS: Final = ("read_committed", "read_uncommitted")
@@ -98,7 +105,7 @@ class SourceOptions:
     def of(cls, given: Mapping[str, str], *, is_stream: bool | None) -> "SourceOptions":
         """Raises `InvalidRequest` for what cannot be meant; None: it is not known yet which it will be."""
         options = Options(given, KNOWN)
-        kafka = options.kafka()
+        kafka = options.kafka(NOT_SETTABLE)
         isolation = kafka.pop("isolation.level", None) or options.choice("isolation", _ISOLATIONS)
         if isolation not in _ISOLATIONS:
             raise InvalidRequest(f"kafka.isolation.level must be {' or '.join(_ISOLATIONS)}")
@@ -110,13 +117,7 @@ class SourceOptions:
             subscription=_subscription(options, values),
             starting=_starting(options, is_stream=is_stream),
             ending=_bound(options, "ending", Everywhere(LATEST)),
-            pace=Pace(
-                max_offsets=options.number("maxOffsetsPerTrigger"),
-                min_offsets=options.number("minOffsetsPerTrigger"),
-                max_delay_ms=options.duration_ms("maxTriggerDelay", "15m"),
-                min_partitions=options.number("minPartitions"),
-                max_records_per_partition=options.number("maxRecordsPerPartition"),
-            ),
+            pace=_pace(options),
             values=values,
             isolation=Isolation[isolation.upper()],
             fails_on_data_loss=options.flag("failOnDataLoss", default=True),
@@ -131,6 +132,19 @@ def _refuse(options: Options, reason: str, *names: str) -> None:
     for each in names:
         if options.text(each) is not None:
             raise InvalidRequest(f"option {each} {reason}")
+
+
+def _pace(options: Options) -> Pace:
+    most, fewest = options.number("maxOffsetsPerTrigger"), options.number("minOffsetsPerTrigger")
+    if most is not None and fewest is not None and fewest > most:
+        raise InvalidRequest(f"minOffsetsPerTrigger {fewest} is above maxOffsetsPerTrigger {most}")
+    return Pace(
+        max_offsets=most,
+        min_offsets=fewest,
+        max_delay_ms=options.duration_ms("maxTriggerDelay", "15m"),
+        min_partitions=options.number("minPartitions"),
+        max_records_per_partition=options.number("maxRecordsPerPartition"),
+    )
 
 
 def _subscription(options: Options, values: ValueOptions) -> Subscription:
@@ -159,9 +173,9 @@ def _assigned(written: Any) -> tuple[TopicPartition, ...]:
         return ()
     try:
         return tuple(
-            TopicPartition(topic, int(each)) for topic in written for each in written[topic]
+            TopicPartition(topic, int(each)) for topic, some in written.items() for each in some
         )
-    except (TypeError, ValueError) as error:
+    except (AttributeError, TypeError, ValueError) as error:
         raise InvalidRequest(
             f"assign is not a mapping of topics to partitions: {written!r}",
             hint='write it as {"orders": [0, 1]}',

@@ -32,7 +32,17 @@ class Plan:
 
     def end(self) -> Offsets:
         """Where a batch read ends."""
-        return self._resolve(self._options.ending, self.partitions())
+        ends = self._resolve(self._options.ending, self.partitions())
+        if not isinstance(self._options.ending, AtOffsets):
+            return ends
+        latest = self.latest()
+        for each, end in ends.items():
+            if end > latest[each] and self._options.fails_on_data_loss:
+                raise InvalidRequest(
+                    f"{each} ends at {latest[each]}, before {end}",
+                    hint="to read what is there, set failOnDataLoss to false",
+                )
+        return {each: min(end, latest[each]) for each, end in ends.items()}
 
     def latest(self, topics: Mapping[str, Topic] | None = None) -> Offsets:
         """Up to where the log can be read now."""
@@ -66,13 +76,16 @@ class Plan:
         return sorted(wanted or there)
 
     def _matching(self, pattern: str) -> dict[str, Topic]:
-        """A typed read leaves out dead letters: their own would be read again without end."""
+        """The pattern may match anywhere in a name, as in Spark; topics of the broker itself never match.
+
+        A typed read leaves out dead letters: their own would be read again without end.
+        """
         values = self._options.values
         ignored = () if values.format is None else (DEAD_SUFFIX, values.dead_letter_topic or "\0")
         return {
             name: topic
             for name, topic in self._cluster.topics().items()
-            if re.fullmatch(pattern, name) and not name.endswith(ignored)
+            if re.search(pattern, name) and not topic.is_internal and not name.endswith(ignored)
         }
 
     def _resolve(self, bound: Bound, partitions: list[TopicPartition]) -> Offsets:

@@ -1,7 +1,8 @@
 """`spark.readStream.format("headwater")`: micro-batches of offsets, kept in Spark's checkpoint.
 
 Spark writes down the end of every batch, but not the start of the first; asked again, "latest" would be
-later, and what lies between would be lost. So the first end tells the start too (see `offsets.py`).
+later, and what lies between would be lost. So the first end tells the start too (see `offsets.py`), unless
+that is offset 0 everywhere.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -71,7 +72,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if isinstance(limit, ReadMaxRows):
             ends = limited(known, ends, limit.max_rows)
         if start == self._initial:
-            return to_json(ends, first=starts)
+            is_at_zero = not any(known.values()) and ends != starts
+            return to_json(ends) if is_at_zero else to_json(ends, first=starts)
         waits = self._target is None and not self._pacing.is_worth_it(known, ends)
         return start if waits or ends == starts else to_json(ends)
 
@@ -80,7 +82,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
         starts, ends = from_json(start, _CHECKPOINT), from_json(end, _CHECKPOINT)
-        starts = first_start(end, _CHECKPOINT) or starts
+        if start == self._initial:
+            starts = first_start(end, _CHECKPOINT) or dict.fromkeys(ends, 0)
         starts |= self._plan().earliest(set(ends) - set(starts))
         ranges = [self._range(each, starts[each], end) for each, end in ends.items()]
         directory = data_directory(self._connected())
