@@ -1,7 +1,8 @@
 """Offsets as Spark's Kafka source writes them, `{"orders": {"0": 23, "1": 345}}`, and where reading begins.
 
-Written in one order always: Spark compares offsets as text. The end of a query's first batch tells also
-where that batch starts, under a name that no topic has: `{"orders": {"0": 23}, "orders (start)": {"0": 7}}`
+Written in one order always: Spark compares offsets as text. Unless it starts at offset 0 everywhere, the
+end of a query's first batch tells also where that batch starts, under a name that no topic has:
+`{"orders": {"0": 23}, "orders (start)": {"0": 7}}`
 """
 
 from collections.abc import Iterable, Mapping
