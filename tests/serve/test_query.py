@@ -159,6 +159,7 @@ def test_the_client_gets_tables(client: Client, shop: Changelog) -> None:
     assert sum(table.as_of[shop.view.name].values()) == 10
 
 
+@pytest.mark.usefixtures("shop")  # Served, so the definitions have been read.
 def test_a_view_that_is_not_known_yet_is_a_reason_to_ask_again(
     http_client: Http, monkeypatch: pytest.MonkeyPatch
 ) -> None:
