@@ -215,6 +215,23 @@ def test_marker_that_is_gone_hides_no_later_records_of_its_producer(tmp_path: Pa
     assert b"committed" in {each.value for each in committed_records(table.log)}
 
 
+def test_compacted_segment_still_tells_where_readers_need_look_no_further(tmp_path: Path) -> None:
+    """Otherwise a read_committed answer asks every later segment for aborted transactions."""
+    table = Table(tmp_path)
+    writer = table.writer(1)
+    for is_commit in (True, False):
+        table.send(writer, (b"a", b"1"))
+        table.end(writer, is_commit=is_commit)
+    for _ in range(2):
+        table.fill()
+
+    assert table.compact()
+
+    for log in (table.log, table.opened()):
+        for each in log.segments[:-1]:
+            assert each.aborted_index().stable_to == each.next_offset
+
+
 def test_last_marker_of_a_producer_stays_so_that_it_stays_fenced(tmp_path: Path) -> None:
     table = Table(tmp_path)
     writer = table.writer(1)

@@ -128,6 +128,20 @@ def test_a_first_batch_from_zero_is_written_down_as_sparks_kafka_source_does(
         values(restarted, restarted.initialOffset(), end)
 
 
+def test_a_query_on_a_topic_without_records_writes_down_that_it_has_begun(
+    broker: Broker, open_reader
+) -> None:
+    """Otherwise what is sent before it has read anything would be lost with the next start."""
+    broker.create_topic("orders", partitions=2)
+    reader = open_reader(startingOffsets="latest")
+    start = reader.initialOffset()
+    end = through_checkpoint(reader.latestOffset(start, ALL))
+    assert end != start, "Spark writes nothing down for a batch that ends where it starts"
+    send(broker, 0, 0, 3)
+    restarted = open_reader(startingOffsets="latest")
+    assert values(restarted, end, restarted.latestOffset(end, ALL)) == [0, 1, 2]
+
+
 @pytest.mark.usefixtures("orders")
 def test_limits_are_kept_and_the_lag_is_told(open_reader) -> None:
     reader = open_reader(startingOffsets="earliest", maxOffsetsPerTrigger="5")

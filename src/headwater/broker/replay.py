@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from headwater.errors import Corruption
 from headwater.log.partition import PartitionLog
-from headwater.wire.record_batch import BatchHeader, iterate_headers
+from headwater.wire.record_batch import BatchHeader, iterate_headers, next_offset_after
 from headwater.wire.records import Record, decode_batch
 
 CHUNK_BYTES = 4 << 20
@@ -57,4 +57,4 @@ def _chunks(log: PartitionLog, limit: int, *, past_damage: bool = False) -> Iter
         if not chunk:
             return
         yield chunk
-        offset = max(header.next_offset for _, header in iterate_headers(chunk))
+        offset = next_offset_after(chunk, offset)

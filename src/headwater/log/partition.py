@@ -30,7 +30,7 @@ from headwater.wire.record_batch import (
     NOBODY,
     TRANSACTIONAL,
     ProducerIdAndEpoch,
-    iterate_headers,
+    next_offset_after,
     read_header,
     stamped_head,
 )
@@ -203,7 +203,7 @@ class PartitionLog:
         start = read_header(records).base_offset
         found = aborted_between(self._segments_from(start), start, limit, cached=cached)
         if found:
-            end = max(header.next_offset for _, header in iterate_headers(records))
+            end = next_offset_after(records, start)
             found = [each for each in found if each.first_offset < end]
         return found
 

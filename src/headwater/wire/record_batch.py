@@ -158,6 +158,11 @@ def iterate_headers(buffer: memoryview) -> Iterator[tuple[int, BatchHeader]]:
         position += header.size
 
 
+def next_offset_after(buffer: memoryview, offset: int) -> int:
+    """Return where a reader goes on who asked for `offset` and got these batches."""
+    return max((header.next_offset for _, header in iterate_headers(buffer)), default=offset)
+
+
 def stamped_head(header: BatchHeader, base_offset: int, leader_epoch: int) -> bytes:
     """Return the first 61 bytes of a batch at its place in the log, to be written before the rest."""
     return HEADER.pack(base_offset, header.length, leader_epoch, *header[3:])

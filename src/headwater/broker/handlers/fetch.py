@@ -18,7 +18,7 @@ from headwater.wire.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from headwater.wire.record_batch import iterate_headers
+from headwater.wire.record_batch import next_offset_after
 
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 READ_COMMITTED = 1
@@ -216,18 +216,13 @@ def _is_enough(
         records = memoryview(answer.records or b"")
         is_committed = request.isolation_level == READ_COMMITTED
         limit = answer.last_stable_offset if is_committed else answer.high_watermark
-        if _end_of(records, followed.request.fetch_offset) >= limit:
+        if next_offset_after(records, followed.request.fetch_offset) >= limit:
             available += len(records)
         elif followed.request.fetch_offset < partition.log.active.base_offset:
             return True
         else:
             available += followed.request.partition_max_bytes
     return available >= request.min_bytes
-
-
-def _end_of(records: memoryview, offset: int) -> int:
-    """Where a reader goes on after these records."""
-    return max((header.next_offset for _, header in iterate_headers(records)), default=offset)
 
 
 def _respond(answers: Answers, session: Session) -> FetchResponse:
