@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 ROUNDS ?= 24
 SEED ?= 1
@@ -17,10 +18,15 @@ TIMES ?= 20
 help: ## list the tasks
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 14
 
-$(READY): pyproject.toml
+$(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Headwater needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(INSTALLED)
+
+# What pip does for an installed package: without it, and where Python may not write bytecode, each start compiles.
+$(READY): $(INSTALLED) $(shell find src demo -name '*.py')
+	@$(BIN)/python -m compileall -q src demo
 	@touch $(READY)
 
 demo: $(READY) ## a shop from producers to views; broker and Spark are killed, all equals SQL (SERVE=1 goes on)
@@ -69,3 +75,4 @@ fire: $(READY) ## a pipeline whose every process is killed, compared with DuckDB
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +

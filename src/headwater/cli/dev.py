@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.cli.command import command as headwater_command
+from headwater.cli.running import run_broker
 from headwater.cli.session import Session
 from headwater.cli.settings import resolved, settings_flags
 from headwater.config import split_address
@@ -33,8 +34,6 @@ def command(session: Session, config: Path, **flags: Any) -> None:
         session.output.note("port 9092 is taken, using a free one")
     if found.origins["log_level"] == "default":
         settings = replace(settings, log_level="warning")
-    from headwater.cli.running import run_broker  # noqa: PLC0415 - only a broker pays for it
-
     run_broker(session, settings, config)
 
 

@@ -1,22 +1,28 @@
 """Run a broker in this process and say where it is."""
 
+import gc
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from headwater.broker.run import serve
-from headwater.broker.server import Server
 from headwater.cli.logs import configure_logs
 from headwater.cli.session import Session
 from headwater.cli.view_process import ViewProcess
 from headwater.config import BrokerSettings
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headwater.broker.server import Server
+
 
 def run_broker(session: Session, settings: BrokerSettings, config: Path) -> None:
     """Serve until stopped; the addresses are printed once clients can connect."""
+    serve = _load_broker()
     configure_logs(settings.log_level, settings.log_format)
     views = ViewProcess(session, settings, config) if settings.http else None
 
-    def announce(server: Server) -> None:
+    def announce(server: "Server") -> None:
         addresses = {"kafka": server.address, "data": settings.data, "metrics": settings.metrics}
         if session.output.is_json:
             session.output.document(addresses)
@@ -32,3 +38,17 @@ def run_broker(session: Session, settings: BrokerSettings, config: Path) -> None
     finally:
         if views is not None:
             views.stop()
+
+
+def _load_broker() -> "Callable[[BrokerSettings, Callable[[Server], None]], None]":
+    """The broker's modules, which only a process that runs one pays for.
+
+    They are there to stay: the collector need not look for garbage while they load, nor among them later.
+    """
+    gc.disable()
+    try:
+        from headwater.broker.run import serve  # noqa: PLC0415
+    finally:
+        gc.freeze()
+        gc.enable()
+    return serve

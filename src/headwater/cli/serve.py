@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from headwater.cli.command import command as headwater_command
+from headwater.cli.running import run_broker
 from headwater.cli.session import Session
 from headwater.cli.settings import resolved, setting_rows, settings_flags
 
@@ -30,6 +31,4 @@ def command(session: Session, config: Path, print_config: bool, **flags: Any) ->
     if print_config:
         session.output.rows(("setting", "value", "origin"), setting_rows(found))
         return
-    from headwater.cli.running import run_broker  # noqa: PLC0415 - only a broker pays for it
-
     run_broker(session, found.settings, config)

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from crc32c import crc32c
-
 from headwater.errors import (
     Corruption,
     InvalidRecord,
@@ -11,6 +9,7 @@ from headwater.errors import (
     RecordTooLarge,
 )
 from headwater.log.settings import LONG_MAX, LogSettings
+from headwater.wire.checksum import crc32c
 from headwater.wire.record_batch import (
     CRC_START,
     HEADER_SIZE,

@@ -8,9 +8,8 @@ The checksum covers everything before it. See docs/formats/.
 import struct
 from typing import Final
 
-from crc32c import crc32c
-
 from headwater.errors import Corruption
+from headwater.wire.checksum import crc32c
 
 _HEAD: Final = struct.Struct(">4sBI")
 _CRC: Final = struct.Struct(">I")
