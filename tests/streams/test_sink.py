@@ -132,7 +132,8 @@ def test_a_batch_write_with_every_column(spark: SparkSession, broker: Broker) ->
                   TIMESTAMP '2026-09-01 10:00:00' AS timestamp
            UNION ALL SELECT 'k2', NULL, 'other', NULL, NULL, NULL"""
     )
-    frame.write.format("headwater").options(**address(broker), topic="out").mode("append").save()
+    writing = frame.write.format("headwater").options(**address(broker), defaultTopic="out")
+    writing.mode("append").save()
     row = read(spark, broker, "out").first()
     assert (row.key, row.value, row.partition, row.headers) == (b"k1", b"text", 2, [("h", b"1")])
     assert row.timestamp.isoformat() == "2026-09-01T10:00:00"

@@ -243,7 +243,7 @@ def stage(attempt: Attempt, *tasks: list[list[bytes]]) -> list[str]:
 
 
 def _records(attempt: Attempt):
-    return (task_writer.records_of(each, attempt.topic) for each in attempt.rows())
+    return (task_writer.records_of(each, attempt.sink_options()) for each in attempt.rows())
 
 
 def _is_stopped(pid: int) -> bool:

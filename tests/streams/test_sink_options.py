@@ -41,6 +41,7 @@ def test_tasks_write_for_themselves_unless_the_batch_is_atomic() -> None:
         ({"atomic": "true"}, "needs a folder to stage"),
         ({"atomic": "yes please"}, "atomic must be true or false"),
         ({"kafka.transactional.id": "x"}, "kafka.transactional.id cannot be set"),
+        ({"topic": "a", "defaultTopic": "b"}, "defaultTopic has no effect beside topic"),
         ({"onMissingMarker": "hope"}, "onMissingMarker must be fail or write"),
     ],
 )
@@ -101,11 +102,35 @@ def test_rows_are_brought_into_one_form() -> None:
             ]
         ),
     )
-    made = records_of(rows, "out")
+    made = records_of(rows, options(defaultTopic="out"))
     assert made.schema == COLUMNS
     assert made["value"].to_pylist() == [b"a", None]
     assert made["topic"].to_pylist() == ["out", "other"]
     assert made["timestamp"].to_pylist() == [at, None]
     assert made["key"].null_count == 2
     with pytest.raises(InvalidRequest, match="a row has no topic"):
-        records_of(rows, None)
+        records_of(rows, options())
+    assert records_of(rows, options(topic="all"))["topic"].to_pylist() == ["all", "all"]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "sentence"),
+    [
+        ("partition", -1, "a row names partition -1"),
+        ("headers", [{"key": None, "value": b"1"}], "a row has a header without a key"),
+        ("headers", [None], "a row has a header without a key"),
+    ],
+)
+def test_a_row_that_clients_could_not_read_is_refused(
+    column: str, value: object, sentence: str
+) -> None:
+    """Java's client cannot go on behind a header without a key."""
+    kind = COLUMNS.field(column).type
+    good = {"partition": 0, "headers": [{"key": "h", "value": None}]}[column]
+    for first in (None, good):
+        rows = pa.RecordBatch.from_arrays(
+            [pa.array(["a", "b"]), pa.array([first, value], kind)], names=["value", column]
+        )
+        with pytest.raises(InvalidRequest, match=sentence):
+            records_of(rows, options(topic="out"))
+        assert records_of(rows.slice(0, 1), options(topic="out")).num_rows == 1

@@ -186,7 +186,7 @@ class Runner:
             self._spark.conf.set(name, value)
         options = {
             **self._where.options(),
-            "topic": output.topic,
+            "defaultTopic": output.topic,  # Rows that break a rule name another.
             "atomic": str(output.atomic).lower(),
             "checkpointLocation": str(planned.checkpoint.spark),
         }

@@ -22,7 +22,7 @@ def stage_task(
     rows: Iterable[pa.RecordBatch], options: SinkOptions, writer: Writer, batch_id: int
 ) -> str | None:
     """Stage the rows of one task; returns the name of the file, None if there are no rows."""
-    batches = (records_of(each, options.topic) for each in rows if each.num_rows)
+    batches = (records_of(each, options) for each in rows if each.num_rows)
     first = next(batches, None)
     if first is None:
         return None

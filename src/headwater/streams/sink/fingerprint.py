@@ -6,7 +6,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from crc32c import crc32c
+
+from headwater.wire.checksum import crc32c
 
 _COLUMNS: Final = ("key", "value")
 _MODULUS: Final = 2**64

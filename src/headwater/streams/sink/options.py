@@ -10,6 +10,7 @@ from headwater.streams.options import Options
 
 KNOWN: Final = (
     "topic",
+    "defaultTopic",
     "atomic",
     "onMissingMarker",
     "batchId",
@@ -34,7 +35,9 @@ STAGING: Final = "headwater-staging"
 class SinkOptions:
     log: LogAccess
     topic: str | None
-    """Where rows go that name no topic themselves."""
+    """Where rows go."""
+    is_topic_of_all: bool
+    """Whether also those go there that name another topic, as in Spark's Kafka sink."""
     staging: str | None
     """A folder for what an atomic batch will write; None if each task writes for itself."""
     batch_id: int | None
@@ -46,6 +49,12 @@ class SinkOptions:
     def of(cls, given: Mapping[str, str], *, is_stream: bool) -> "SinkOptions":
         options = Options(given, KNOWN)
         kafka = options.kafka(NOT_SETTABLE)
+        topic, default = options.text("topic"), options.text("defaultTopic")
+        if topic and default:
+            raise InvalidRequest(
+                "option defaultTopic has no effect beside topic",
+                hint="topic is for all rows, defaultTopic for those that name none",
+            )
         batch_id = options.text("batchId")
         if batch_id is not None and (is_stream or not batch_id.isdecimal()):
             raise InvalidRequest(
@@ -60,7 +69,8 @@ class SinkOptions:
             )
         return cls(
             log=LogAccess.of(kafka),
-            topic=options.text("topic"),
+            topic=topic or default,
+            is_topic_of_all=topic is not None,
             staging=_staging(options) if is_atomic else None,
             batch_id=None if batch_id is None else int(batch_id),
             writes_without_marker=options.choice("onMissingMarker", ("fail", "write")) == "write",

@@ -6,11 +6,13 @@
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from headwater.bulk.columns import HEADERS, TIMESTAMP
 from headwater.errors import InvalidRequest
+from headwater.streams.sink.options import SinkOptions
 
 COLUMNS: Final = pa.schema(
     [
@@ -44,8 +46,8 @@ def refuse_unfit(schema: StructType, topic: str | None) -> None:
             raise InvalidRequest(f"column {each.name!r} is {each.type}, not {wanted}", hint=_HINT)
 
 
-def records_of(rows: pa.RecordBatch, topic: str | None) -> pa.RecordBatch:
-    """Bring rows into the form of `COLUMNS`; raises `InvalidRequest` for a row without a topic."""
+def records_of(rows: pa.RecordBatch, options: SinkOptions) -> pa.RecordBatch:
+    """Bring rows into the form of `COLUMNS`; raises `InvalidRequest` for a row that cannot be."""
     arrays = []
     for field in COLUMNS:
         at = rows.schema.get_field_index(field.name)
@@ -53,13 +55,32 @@ def records_of(rows: pa.RecordBatch, topic: str | None) -> pa.RecordBatch:
             pa.nulls(rows.num_rows, field.type) if at < 0 else rows.column(at).cast(field.type)
         )
     records = pa.RecordBatch.from_arrays(arrays, schema=COLUMNS)
-    topics = records["topic"]
-    if topics.null_count:
-        if topic is None:
-            raise InvalidRequest("a row has no topic", hint="set the option topic for such rows")
-        named = topics.fill_null(topic)
-        records = records.set_column(COLUMNS.get_field_index("topic"), "topic", named)
-    return records
+    _refuse_partitions(records["partition"])
+    _refuse_headers(records["headers"])
+    topics = _topics(records["topic"], options)
+    return records.set_column(COLUMNS.get_field_index("topic"), "topic", topics)
+
+
+def _topics(named: pa.Array, options: SinkOptions) -> pa.Array:
+    if options.topic is not None:
+        whole = pa.nulls(len(named), named.type) if options.is_topic_of_all else named
+        return whole.fill_null(options.topic)
+    if named.null_count:
+        raise InvalidRequest("a row has no topic", hint="set the option defaultTopic for such rows")
+    return named
+
+
+def _refuse_partitions(named: pa.Array) -> None:
+    if named.null_count < len(named) and (least := pc.min(named).as_py()) < 0:
+        raise InvalidRequest(
+            f"a row names partition {least}", hint="they begin at 0; null leaves it to the key"
+        )
+
+
+def _refuse_headers(headers: pa.Array) -> None:
+    each = headers.flatten()
+    if each.null_count or each.field("key").null_count:
+        raise InvalidRequest("a row has a header without a key", hint="only its value may be null")
 
 
 def _fits(given: Any, wanted: pa.DataType) -> bool:

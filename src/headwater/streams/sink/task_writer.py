@@ -31,7 +31,7 @@ def write_task(
     rows: Iterable[pa.RecordBatch], options: SinkOptions, writer: Writer, batch_id: int
 ) -> int:
     """Write the rows of one task of one batch, unless they are written; returns how many there are."""
-    batches = (records_of(each, options.topic) for each in rows if each.num_rows)
+    batches = (records_of(each, options) for each in rows if each.num_rows)
     first = next(batches, None)
     if first is None:
         return 0
