@@ -12,6 +12,7 @@ from random import Random
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from crash.uneven_syncs import uneven
 from headwater.broker.broker import Broker as EmbeddedBroker
 from headwater.broker.groups.records import TopicPartition as GroupPartition
 from headwater.config import BrokerSettings
@@ -59,7 +60,7 @@ class BrokerWorkload:
     generations: dict[str, int] = field(default_factory=dict)
 
     def run(self, rounds: int) -> RecordingDisk:
-        self.disk = RecordingDisk(self.root)
+        self.disk = RecordingDisk(self.root, sync_seconds=uneven(self.random))
         self.mark = self.disk.recording.mark
         with Broker(
             data=self.root / DATA, disk=self.disk, retention_check_ms=20, compaction_check_ms=20

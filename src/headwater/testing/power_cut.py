@@ -8,6 +8,7 @@ combination, torn at any byte: that is for a `Survival` to choose.
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -100,6 +101,12 @@ def at_random(random: Random) -> Survival:
     return survive
 
 
+def file_by_file(random: Random) -> Survival:
+    """All unsynced changes of a file survive, or none: the system wrote some files back before others."""
+    kept: dict[int, bool] = {}
+    return lambda change: change if kept.setdefault(change.inode, random.random() < 0.5) else None
+
+
 @dataclass(slots=True)
 class Recording:
     """Everything that was done to a directory, in order."""
@@ -180,12 +187,15 @@ def _materialise(
 
 
 class RecordedFile(LocalFile):
-    """A file whose every change is written down; a sync is believed, not done, so it costs nothing."""
+    """A file whose every change is written down; a sync is believed, not done."""
 
-    def __init__(self, path: Path, recording: Recording, inode: int) -> None:
+    def __init__(
+        self, path: Path, recording: Recording, inode: int, sync_seconds: Callable[[], float]
+    ) -> None:
         super().__init__(path)
         self._recording = recording
         self._inode = inode
+        self._sync_seconds = sync_seconds
 
     def append(self, buffers: Sequence[Buffer]) -> int:
         with self._recording.lock:
@@ -206,7 +216,10 @@ class RecordedFile(LocalFile):
             self._recording.add(Truncate(self._inode, size))
 
     def sync(self) -> None:
-        self._recording.add(Sync(self._inode, len(self._recording)))
+        upto = len(self._recording)
+        if seconds := self._sync_seconds():
+            time.sleep(seconds)
+        self._recording.add(Sync(self._inode, upto))
 
 
 class RecordingDisk(LocalDisk):
@@ -214,10 +227,13 @@ class RecordingDisk(LocalDisk):
 
     What is there at the beginning counts as durable. Give it to a `Broker` or a log, then ask
     `disk.recording.leave(at, into)` for what a power cut would have left at any point.
+
+    A sync of a file takes `sync_seconds()`: the longer it takes, the more happens that it does not cover.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, sync_seconds: Callable[[], float] = lambda: 0) -> None:
         self.root = root
+        self._sync_seconds = sync_seconds
         self.recording = Recording()
         self._names: dict[int, dict[str, int]] = {ROOT: {}}
         self._inodes = 1
@@ -227,7 +243,8 @@ class RecordingDisk(LocalDisk):
     def open(self, path: Path) -> File:
         with self.recording.lock:
             inode = self._inode_of(path)
-            return RecordedFile(path, self.recording, self._new(path) if inode is None else inode)
+            inode = self._new(path) if inode is None else inode
+            return RecordedFile(path, self.recording, inode, self._sync_seconds)
 
     def make_directory(self, path: Path) -> None:
         with self.recording.lock:
