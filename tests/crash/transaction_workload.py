@@ -6,6 +6,7 @@ a transaction is there in all its partitions and in its group's offset, or in no
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -13,6 +14,7 @@ from random import Random
 from conformance.batches import Record, now_ms
 from conformance.raw import Connection, ErrorCode
 from conformance.transactional import NEW, OLD, Transactional, committed_values
+from crash.uneven_syncs import uneven
 from headwater.broker.broker import Broker as EmbeddedBroker
 from headwater.broker.context import RequestContext
 from headwater.broker.groups.records import TopicPartition
@@ -115,7 +117,7 @@ class TransactionWorkload:
     clients: list[Client] = field(default_factory=list)
 
     def run(self, steps: int) -> RecordingDisk:
-        self.disk = RecordingDisk(self.root)
+        self.disk = RecordingDisk(self.root, sync_seconds=uneven(self.random))
         self.mark = self.disk.recording.mark
         self._offset = 0
         settings = {"retention_check_ms": 20, "compaction_check_ms": 20}
@@ -164,6 +166,7 @@ class TransactionWorkload:
             producer = Transactional(self.connection, f"app-{number}", dialect)
             self.clients.append(Client(number, producer))
             self._start(self.clients[-1])
+        self._busy = self.clients[-1]
 
     def _restart(self) -> None:
         self.connection.close()
@@ -182,12 +185,18 @@ class TransactionWorkload:
         client.count += 1
         client.transaction = f"{client.number}.{client.count}"
 
+    def _some_client(self) -> Client:
+        """Often the one that was busy last: its requests follow each other closely."""
+        if self.random.random() < 0.5:
+            self._busy = self.random.choice(self.clients)
+        return self._busy
+
     def _note_epoch(self, client: Client) -> None:
         producer = client.producer
         self.mark(Epoch(producer.transactional_id, producer.producer_id, producer.epoch))
 
     def _send(self) -> None:
-        client = self.random.choice(self.clients)
+        client = self._some_client()
         topic, partition = self.random.choice(list(TOPICS)), self.random.randrange(PARTITIONS)
         unique = f"{client.transaction}:{self.random.getrandbits(40):x}".encode()
         value = unique.ljust(self.random.randint(20, 90), b".")
@@ -200,13 +209,13 @@ class TransactionWorkload:
         self.mark(sent)
 
     def _send_offset(self) -> None:
-        client = self.random.choice(self.clients)
+        client = self._some_client()
         self._offset += 1
         client.producer.send_offset(GROUP, "input", self._offset, client.number)
         self.mark(SentOffset(client.transaction, client.number, self._offset))
 
     def _end(self) -> None:
-        client = self.random.choice(self.clients)
+        client = self._some_client()
         is_commit = self.random.random() < 0.7
         self.mark(Asked(client.transaction, is_commit, is_told=False))
         response = client.producer.end(commit=is_commit)
@@ -249,7 +258,10 @@ def check_transactions(
                 return Counter()  # The cut was before the workload began.
             decided = [each for each in broker.transactions if each.state.is_prepared]
             assert not decided, "a decided transaction was not carried out at start"
-            more = _undecided(marks) if is_second else await _send_again(broker, marks)
+            if is_second:
+                return await _check(broker, clock, [*marks, *_undecided(marks)])
+            _check_nobody_else_committed(_visible(broker), marks)
+            more = await _send_again(broker, marks)
             return await _check(broker, clock, [*marks, *more])
         finally:
             await broker.stop()
@@ -260,12 +272,7 @@ def check_transactions(
 async def _check(broker: EmbeddedBroker, clock: SettableClock, marks: list[object]) -> Counter[str]:
     _check_seen(broker, marks)
     await _time_out_all(broker, clock)
-    found = {
-        (name, partition.index): [each.value for each in replay_committed(partition.log)]
-        for name in TOPICS
-        for partition in _topic(broker, name).partitions
-    }
-    counts = _check_outcomes(broker, found, marks)
+    counts = _check_outcomes(broker, marks)
     await _check_it_goes_on(broker, marks)
     return counts
 
@@ -286,6 +293,7 @@ async def _send_again(broker: EmbeddedBroker, marks: list[object]) -> list[objec
     version = 2 if client.dialect.bumps_epochs else 0
     if not client.dialect.bumps_epochs:
         assert not broker.transactions.add(client.transactional_id, me, {place}, version)
+        await broker.transactions.ready_to_write(client.transactional_id)
     request = ProduceRequest(
         transactional_id=client.transactional_id,
         acks=-1,
@@ -343,10 +351,31 @@ async def _time_out_all(broker: EmbeddedBroker, clock: SettableClock) -> None:
     assert not broker.groups.offsets.pending(GROUP), "an offset is pending for ever"
 
 
-def _check_outcomes(
-    broker: EmbeddedBroker, found: dict[tuple[str, int], list[bytes | None]], marks: list[object]
-) -> Counter[str]:
-    sent: dict[str, set[tuple[str, int, bytes]]] = {}
+Placed = set[tuple[str, int, bytes]]
+
+
+def _visible(broker: EmbeddedBroker) -> dict[str, Placed]:
+    """Return what a `read_committed` reader finds, by transaction."""
+    visible: dict[str, Placed] = {}
+    for topic in TOPICS:
+        for partition in _topic(broker, topic).partitions:
+            values = [each.value for each in replay_committed(partition.log)]
+            assert len(values) == len(set(values)), "a record is there twice"
+            for value in values:
+                assert value is not None
+                owner = value.split(b":")[0].decode()
+                visible.setdefault(owner, set()).add((topic, partition.index, value))
+    return visible
+
+
+def _check_nobody_else_committed(visible: Iterable[str], marks: list[object]) -> None:
+    asked = {each.transaction for each in marks if isinstance(each, Asked) and each.is_commit}
+    for owner in visible:
+        assert owner in asked, f"transaction {owner} was never committed, but is read"
+
+
+def _check_outcomes(broker: EmbeddedBroker, marks: list[object]) -> Counter[str]:
+    sent: dict[str, Placed] = {}
     offsets: dict[str, SentOffset] = {}
     committing: dict[str, bool] = {}
     for each in marks:
@@ -357,15 +386,8 @@ def _check_outcomes(
             offsets[each.transaction] = each
         elif isinstance(each, Asked) and each.is_commit:
             committing[each.transaction] = each.is_told
-    visible: dict[str, set[tuple[str, int, bytes]]] = {}
-    for (topic, partition), values in found.items():
-        assert len(values) == len(set(values)), "a record is there twice"
-        for value in values:
-            assert value is not None
-            owner = value.split(b":")[0].decode()
-            visible.setdefault(owner, set()).add((topic, partition, value))
-    for owner in visible:
-        assert owner in committing, f"transaction {owner} was never committed, but is read"
+    visible = _visible(broker)
+    _check_nobody_else_committed(visible, marks)
     for owner, is_told in committing.items():
         here = visible.get(owner, set())
         assert not is_told or here == sent.get(owner, set()), f"transaction {owner} is lost"
@@ -380,8 +402,8 @@ def _check_offsets(
     broker: EmbeddedBroker,
     offsets: dict[str, SentOffset],
     committing: dict[str, bool],
-    visible: dict[str, set[tuple[str, int, bytes]]],
-    sent: dict[str, set[tuple[str, int, bytes]]],
+    visible: dict[str, Placed],
+    sent: dict[str, Placed],
 ) -> None:
     """A group's offset is that of the last transaction which is there."""
     committed = broker.groups.offsets.of(GROUP)

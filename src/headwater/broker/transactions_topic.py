@@ -1,12 +1,12 @@
 """`__transaction_state`: the compacted topic that holds the state of every transactional id."""
 
-from collections.abc import Awaitable, Sequence
+import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 from headwater.broker.committer import Committer
 from headwater.broker.groups.records import Record
 from headwater.broker.partition import Partition
-from headwater.broker.shared_futures import result_of
 
 NAME: Final = "__transaction_state"
 CONFIGS: Final = {
@@ -27,6 +27,6 @@ class TransactionsJournal:
         """Write at once; what is written is durable after `durable`."""
         self._partition.log.append_own(records)
 
-    def durable(self) -> Awaitable[None]:
-        """Begin to sync what was written, in this round; the awaitable is done when it is durable."""
-        return result_of(self._committer.commit(self._partition))
+    def durable(self) -> asyncio.Future[None]:
+        """Begin to sync what was written, in this round; the future is done when it is durable."""
+        return self._committer.commit(self._partition)

@@ -35,8 +35,10 @@ class MemoryJournal:
             raise StorageFailed("no space")
         self.records.extend(records)
 
-    def durable(self) -> Awaitable[None]:
-        return self._sync(len(self.records))
+    def durable(self) -> asyncio.Future[None]:
+        syncing = asyncio.ensure_future(self._sync(len(self.records)))
+        syncing.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return syncing
 
     async def _sync(self, upto: int) -> None:
         await self._open.wait()

@@ -60,6 +60,51 @@ async def test_nobody_is_told_of_what_is_not_durable(rig: Rig) -> None:
     assert await adding is NONE
 
 
+async def next_begun_with_complete_unsynced(rig: Rig) -> ProducerIdAndEpoch:
+    """A client has ended one transaction and added a partition to the next; nothing of that is durable."""
+    producer = await rig.started()
+    await rig.add(producer)
+    rig.markers.hold()
+    await rig.end(producer)
+    rig.journal.hold()
+    rig.markers.release()
+    await rig.transactions.ready("x")
+    assert rig.transactions.add("x", producer, {ONE}, OLD) is NONE
+    assert rig.state is ONGOING
+    return producer
+
+
+@scenario
+async def test_nothing_of_an_old_client_follows_a_transaction_whose_complete_may_get_lost(
+    rig: Rig,
+) -> None:
+    """Its markers would be written once more, and end what follows."""
+    producer = await next_begun_with_complete_unsynced(rig)
+
+    with pytest.raises(TooEarly) as early:
+        rig.transactions.refuse_early("x")
+    writing = asyncio.create_task(rig.transactions.ready_to_write("x"))
+    await settle()
+    assert not writing.done()
+
+    rig.journal.release()
+    await asyncio.gather(writing, early.value.until)
+    assert rig.journal.synced == len(rig.journal.records)
+    rig.transactions.refuse_early("x")
+    assert rig.transactions.verify("x", producer, ONE) is NONE
+
+
+@scenario
+async def test_nothing_is_written_if_the_end_of_the_last_transaction_is_lost(rig: Rig) -> None:
+    producer = await next_begun_with_complete_unsynced(rig)
+    rig.journal.is_failing = True
+    rig.journal.release()
+    await rig.transactions.ready_to_write("x")
+
+    rig.transactions.refuse_early("x")
+    assert rig.transactions.verify("x", producer, ONE) is ErrorCode.NOT_COORDINATOR
+
+
 @scenario
 async def test_answer_has_the_next_epoch_since_version_2(rig: Rig) -> None:
     producer = await rig.started()
@@ -224,6 +269,7 @@ async def test_lost_complete_record_costs_only_a_second_marker(rig: Rig) -> None
     producer = await rig.started()
     await rig.add(producer)
     await rig.end(producer)
+    await settle()
     assert rig.journal.synced < len(rig.journal.records)
 
     await rig.restart(is_crash=True)

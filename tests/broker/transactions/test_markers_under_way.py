@@ -12,6 +12,7 @@ from conformance.raw import Connection, ErrorCode
 from conformance.transactional import NEW, OLD, Dialect, Transactional
 from headwater.broker.transactions.markers import PartitionMarkers
 from headwater.broker.transactions.transaction import Transaction
+from headwater.log.partition import Appended, PartitionLog
 from headwater.testing import Broker
 
 
@@ -111,6 +112,24 @@ def ask_end(connection: Connection) -> None:
 
 def end_in(answer: Any) -> int:
     return int(answer.topics[0].partitions[0].offset)
+
+
+def test_markers_do_not_keep_the_answer_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for each partition, appended by the loop that sends the answer."""
+    answered: list[bool] = []
+    end = PartitionLog.end_transaction
+
+    def look_first(log: PartitionLog, *given: Any, **named: Any) -> Appended:
+        answered.append("EndTxn" in broker.embedded.traffic.apis)
+        return end(log, *given, **named)
+
+    monkeypatch.setattr(PartitionLog, "end_transaction", look_first)
+    with Broker() as broker, Connection(broker.bootstrap) as connection:
+        create_topic(broker, "orders")
+        client = Transactional(connection, "x", OLD).start()
+        client.send("orders", b"1", b"2")
+        client.commit()
+    assert answered == [True]
 
 
 @pytest.mark.parametrize("dialect", [OLD, NEW])

@@ -20,9 +20,7 @@ async def add_offsets_to_txn(
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     transactions.refuse_late(CHANNEL, request.transactional_id, producer, context.connection)
     await transactions.ready(request.transactional_id)
-    partitions = {OFFSETS}
-    code = transactions.add(request.transactional_id, producer, partitions, 0)
-    code = code or await transactions.durable()
+    code = transactions.add(request.transactional_id, producer, {OFFSETS}, 0)
     if code is ErrorCode.PRODUCER_FENCED and context.version < FIRST_VERSION_WITH_FENCED:
         code = ErrorCode.INVALID_PRODUCER_EPOCH
     return AddOffsetsToTxnResponse(error_code=code)

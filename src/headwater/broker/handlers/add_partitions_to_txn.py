@@ -95,7 +95,6 @@ async def _ask(
     version = BUMPS_EPOCHS if context.version >= FIRST_VERSION_OF_BROKERS else 0
     await transactions.ready(transaction.transactional_id)
     code = transactions.add(transaction.transactional_id, producer, set(partitions), version)
-    code = code or await transactions.durable()
     if code is ErrorCode.PRODUCER_FENCED and context.version < FIRST_VERSION_WITH_FENCED:
         code = ErrorCode.INVALID_PRODUCER_EPOCH
     return dict.fromkeys(partitions, code)

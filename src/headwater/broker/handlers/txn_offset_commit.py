@@ -25,7 +25,7 @@ CHANNEL = "offsets"
 async def txn_offset_commit(
     request: TxnOffsetCommitRequest, context: RequestContext
 ) -> TxnOffsetCommitResponse:
-    await context.broker.transactions.ready(request.transactional_id)
+    await context.broker.transactions.ready_to_write(request.transactional_id)
     offsets = _offsets(request, context)
     codes: dict[TopicPartition, ErrorCode] = {}
     if offsets:

@@ -1,10 +1,11 @@
 """The transaction coordinator: requests and deadlines go in, answers, records and markers come out.
 
 A step takes effect when its record is appended, in the order of the log, and nobody is told of it before
-the record is durable. So what one request sees of another is never taken back by a crash alone: either
-both records are there afterwards or neither was answered. Markers are written once Prepare is durable, and
-Complete once all markers are; who ended the transaction is answered before them, and whoever could notice
-waits for them. One event loop calls everything here; no thread shares any of it.
+the record is durable (but for partitions that are added ahead of what will be written there). So what one
+request sees of another is never taken back by a crash alone: either both records are there afterwards or
+neither was answered. Markers are written once Prepare is durable, and Complete once all markers are; who
+ended the transaction is answered before them, and whoever could notice waits for them. One event loop calls
+everything here; no thread shares any of it.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from typing import Final, NamedTuple
 from headwater.broker.deadlines import Deadline, Deadlines, Now, run_deadlines
 from headwater.broker.groups.journal import code_after
 from headwater.broker.groups.records import TopicPartition
+from headwater.broker.shared_futures import result_of
 from headwater.broker.transactions import deciding
 from headwater.broker.transactions.deciding import Ending, Initialization
 from headwater.broker.transactions.endings import Endings, TooEarly
@@ -25,7 +27,11 @@ from headwater.broker.transactions.journal import Journal, Markers, ProducerIds
 from headwater.broker.transactions.late_requests import LateRequests
 from headwater.broker.transactions.records import decode_transaction, encode_transaction
 from headwater.broker.transactions.settings import TransactionSettings
-from headwater.broker.transactions.transaction import Transaction, TransactionState
+from headwater.broker.transactions.transaction import (
+    BUMPS_EPOCHS,
+    Transaction,
+    TransactionState,
+)
 from headwater.clock import Clock
 from headwater.errors import HeadwaterError
 from headwater.wire.error_codes import ErrorCode
@@ -71,6 +77,8 @@ class Transactions:
         self._endings = Endings(journal, markers, self._complete, self._try_again)
         self._tasks: set[asyncio.Task[None]] = set()
         self._late = LateRequests()
+        self._ahead: dict[str, asyncio.Future[None]] = {}
+        """The sync of what was added ahead, and of the end of the transaction before it."""
         self._is_closed = False
 
     def __iter__(self) -> Iterator[Transaction]:
@@ -131,7 +139,7 @@ class Transactions:
                 del self._transactions[each]
         if idle:
             self._late.forget(set(idle))
-            await self._journal.durable()
+            await result_of(self._journal.durable())
         return len(idle)
 
     # Requests
@@ -158,7 +166,7 @@ class Transactions:
             if outcome.state.is_prepared:
                 await self._endings.carry_out(outcome)
                 return Answer(ErrorCode.CONCURRENT_TRANSACTIONS)
-            await self._journal.durable()
+            await result_of(self._journal.durable())
         except HeadwaterError as error:
             return Answer(code_after(error))
         return Answer(ErrorCode.NONE, outcome.producer)
@@ -168,9 +176,16 @@ class Transactions:
         await self._endings.wait_for(transactional_id)
 
     def refuse_early(self, transactional_id: str) -> None:
-        """Raise `TooEarly` while the last transaction of this id gets its markers."""
-        if (ending := self._endings.find(transactional_id)) is not None:
-            raise TooEarly(ending)
+        """Raise `TooEarly` while the last transaction of this id is not over, durably."""
+        for awaited in (self._endings.find(transactional_id), self._ahead.get(transactional_id)):
+            if awaited is not None and not awaited.done():
+                raise TooEarly(awaited)
+
+    async def ready_to_write(self, transactional_id: str) -> None:
+        """Wait until the last transaction of this id is over, durably."""
+        await self.ready(transactional_id)
+        if (ahead := self._ahead.get(transactional_id)) is not None:
+            await asyncio.wait([ahead])
 
     async def settled(self, partition: TopicPartition) -> None:
         """Wait until what was committed before now is visible in a partition."""
@@ -183,7 +198,12 @@ class Transactions:
         partitions: AbstractSet[TopicPartition],
         version: int,
     ) -> ErrorCode:
-        """Add partitions to the transaction at once; who is told of it waits for `durable` first."""
+        """Add partitions to the transaction at once; who is told of a write waits for `durable` first.
+
+        Before version 2 they are added ahead of what is written there, and that waits for the sync. After a
+        crash a transaction whose Complete is lost gets its markers once more; they would end what follows
+        it in the same epoch, so nothing does before Complete is durable.
+        """
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST
         transaction = self.find(transactional_id)
@@ -197,7 +217,14 @@ class Transactions:
             self._take(outcome)
         except HeadwaterError as error:
             return code_after(error)
+        if version < BUMPS_EPOCHS:
+            synced = self._ahead[transactional_id] = self._journal.durable()
+            synced.add_done_callback(partial(self._caught_up, transactional_id))
         return ErrorCode.NONE
+
+    def _caught_up(self, transactional_id: str, synced: asyncio.Future[None]) -> None:
+        if self._ahead.get(transactional_id) is synced and not synced.exception():
+            del self._ahead[transactional_id]
 
     def verify(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partition: TopicPartition
@@ -208,6 +235,9 @@ class Transactions:
         transaction = self.find(transactional_id)
         if transaction is None:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        ahead = self._ahead.get(transactional_id)
+        if ahead is not None and ahead.done() and ahead.exception():
+            return ErrorCode.NOT_COORDINATOR  # The log has failed: what was added may get lost.
         return deciding.verify_partition(transaction, producer, partition)
 
     def refuse_late(
@@ -224,7 +254,7 @@ class Transactions:
 
     def durable(self) -> Awaitable[ErrorCode]:
         """Begin to make every step taken so far durable; the awaitable is done when it is."""
-        return _code_of(self._journal.durable())
+        return _code_of(result_of(self._journal.durable()))
 
     async def end(
         self, transactional_id: str, producer: ProducerIdAndEpoch, *, is_commit: bool, version: int

@@ -83,16 +83,16 @@ class Endings:
         key = prepared.transactional_id
         ending = self._running.get(key)
         if ending is None:
-            decided = asyncio.ensure_future(self._journal.durable())
+            decided = self._journal.durable()
             finished = asyncio.ensure_future(self._finish(prepared, decided))
             ending = self._running[key] = Ending(prepared, decided, finished)
             finished.add_done_callback(lambda _: self._running.pop(key))
-            decided.add_done_callback(_seen)
             finished.add_done_callback(_seen)
         return ending
 
     async def _finish(self, prepared: Transaction, decided: asyncio.Future[None]) -> None:
-        await decided
+        # Like who ended it, who was there first: the answer goes out before the markers take their time.
+        await result_of(decided)
         try:
             await self._markers.write(prepared)
             self._complete(prepared)

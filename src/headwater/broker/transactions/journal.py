@@ -1,6 +1,7 @@
 """What the coordinator needs of the rest of the broker: a log of its own, markers, and producer ids."""
 
-from collections.abc import Awaitable, Sequence
+import asyncio
+from collections.abc import Sequence
 from typing import Protocol
 
 from headwater.broker.groups.records import Record
@@ -13,10 +14,10 @@ class Journal(Protocol):
     def append(self, records: Sequence[Record]) -> None:
         """Write at once, in order; raises `StorageFailed` if nothing was written."""
 
-    def durable(self) -> Awaitable[None]:
-        """Begin at once to make all that was written durable; the awaitable is done when it is.
+    def durable(self) -> asyncio.Future[None]:
+        """Begin at once to make all that was written durable; the future is done when it is.
 
-        It raises `StorageFailed` if it never will be.
+        It fails with `StorageFailed` if it never will be. Others share it: `result_of` waits for it.
         """
 
 

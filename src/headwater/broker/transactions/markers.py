@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterable
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 from headwater.broker import offsets_topic
 from headwater.broker.committer import Committer
 from headwater.broker.groups.coordinator import Groups
 from headwater.broker.groups.journal import TransactionEnd
 from headwater.broker.groups.records import TopicPartition
+from headwater.broker.shared_futures import result_of
 from headwater.broker.topics import Topics
 from headwater.broker.transactions.transaction import Transaction
 from headwater.errors import Fenced, HeadwaterError, NotFound
@@ -19,6 +20,9 @@ logger = logging.getLogger(__name__)
 
 OFFSETS: Final = TopicPartition(offsets_topic.NAME, 0)
 """The one internal partition that takes part in transactions, through the groups."""
+
+Begun = HeadwaterError | asyncio.Future[Any]
+"""A marker under way, or why there is none."""
 
 
 class PartitionMarkers:
@@ -57,19 +61,18 @@ class PartitionMarkers:
     ) -> dict[TopicPartition, HeadwaterError | None]:
         """Write markers, and sync them all at once; returns for each partition why it has none."""
         begun = {each: self._begin(producer, end, each) for each in partitions}
-        outcomes = await asyncio.gather(*begun.values())
-        return dict(zip(begun, outcomes, strict=True))
+        return {each: await _outcome(marker) for each, marker in begun.items()}
 
     def _begin(
         self, producer: ProducerIdAndEpoch, end: TransactionEnd, partition: TopicPartition
-    ) -> Awaitable[HeadwaterError | None]:
-        """Append one marker now; what is returned waits for it to be durable."""
+    ) -> Begun:
+        """Append one marker now, and begin to sync it."""
         if partition == OFFSETS:
-            return self._groups.offsets.end_transaction(producer, end)
+            return asyncio.ensure_future(self._groups.offsets.end_transaction(producer, end))
         topic = self._topics.get(partition.topic)
         found = topic.partition(partition.partition) if topic is not None else None
         if topic is None or found is None or topic.is_internal:
-            return _known(NotFound(f"{partition.topic}-{partition.partition} does not exist"))
+            return NotFound(f"{partition.topic}-{partition.partition} does not exist")
         try:
             found.log.end_transaction(
                 producer,
@@ -78,17 +81,15 @@ class PartitionMarkers:
                 transaction_version=end.version,
             )
         except HeadwaterError as error:
-            return _known(error)
-        return _outcome(self._committer.durable(found))
+            return error
+        return self._committer.commit(found)
 
 
-async def _known(error: HeadwaterError) -> HeadwaterError | None:
-    return error
-
-
-async def _outcome(durable: Awaitable[None]) -> HeadwaterError | None:
+async def _outcome(begun: Begun) -> HeadwaterError | None:
+    if isinstance(begun, HeadwaterError):
+        return begun
     try:
-        await durable
-    except HeadwaterError as error:
-        return error
-    return None
+        error: HeadwaterError | None = await result_of(begun)
+    except HeadwaterError as raised:
+        return raised
+    return error
