@@ -177,7 +177,7 @@ def test_a_broker_that_goes_away_and_comes_back_is_followed_again(tmp_path: Path
     from headwater.testing import SettableClock
 
     clock = SettableClock()
-    with Broker() as broker, headwater.connect(broker.bootstrap, timeout_s=2) as client:
+    with Broker() as broker, headwater.connect(broker.bootstrap, timeout_s=4) as client:
         view = make_view(new_name())
         broker.create_topic(view.topic, cleanup_policy="compact")
         client.admin.views.define(view)
