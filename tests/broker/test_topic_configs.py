@@ -39,6 +39,25 @@ def test_good_values(name: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("retention.ms", "soon", "Not a number of type LONG"),
+        ("segment.bytes", "1.5", "Not a number of type INT"),
+        ("retention.ms", "-2", "at least -1"),
+        ("min.cleanable.dirty.ratio", "2", "between 0 and 1"),
+        ("compression.type", "brotli", "one of: uncompressed, zstd, lz4"),
+        ("cleanup.policy", "keep", "of: delete, compact"),
+        ("preallocate", "yes", "one of: true, false"),
+    ],
+)
+def test_a_refusal_says_what_would_be_allowed(name: str, value: str, reason: str) -> None:
+    with pytest.raises(
+        InvalidRequest, match=f"Invalid value {value} for configuration {name}: .*{reason}"
+    ):
+        check_config(name, value)
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("cleanup.policy", ""),

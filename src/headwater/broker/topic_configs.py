@@ -17,23 +17,34 @@ LIST: Final = 7
 
 INT_MAX: Final = 2**31 - 1
 
-Check = Callable[[str], bool]
+_NUMBERS: Final = {INT: "INT", LONG: "LONG", DOUBLE: "DOUBLE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Which values are allowed, and what is said of others."""
+
+    allows: Callable[[str], bool]
+    otherwise: str
 
 
 def at_least(lowest: float, highest: float = LONG_MAX) -> Check:
-    return lambda value: lowest <= _number(value) <= highest
+    limits = f"at least {lowest}" if highest == LONG_MAX else f"between {lowest} and {highest}"
+    return Check(lambda value: lowest <= _number(value) <= highest, f"Value must be {limits}")
 
 
 def one_of(*allowed: str) -> Check:
-    return lambda value: value in allowed
+    return Check(lambda value: value in allowed, f"Value must be one of: {', '.join(allowed)}")
 
 
 def some_of(*allowed: str) -> Check:
-    return lambda value: all(each in allowed for each in _items(value)) and value != ""
+    return Check(
+        lambda value: all(each in allowed for each in _items(value)) and value != "",
+        f"Values must be of: {', '.join(allowed)}",
+    )
 
 
-def anything(_: str) -> bool:
-    return True
+ANYTHING: Final = Check(lambda _: True, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +53,7 @@ class TopicConfig:
 
     kind: int
     default: str
-    is_valid: Check = anything
+    check: Check = ANYTHING
     broker_name: str = ""
     """The broker-wide config that gives the default on Apache Kafka."""
     meaning: str = ""
@@ -273,8 +284,13 @@ def check_config(name: str, value: str | None) -> None:
         raise InvalidRequest(f"Unknown topic config name: {name}")
     if value is None:
         raise InvalidRequest(f"Null value not supported for topic configs: {name}")
-    if not _has_type(config, value.strip()) or not config.is_valid(value.strip()):
-        raise InvalidRequest(f"Invalid value {value} for configuration {name}")
+    if not _has_type(config, value.strip()):
+        reason = f"Not a number of type {_NUMBERS[config.kind]}"
+    elif not config.check.allows(value.strip()):
+        reason = config.check.otherwise
+    else:
+        return
+    raise InvalidRequest(f"Invalid value {value} for configuration {name}: {reason}")
 
 
 def log_settings(configs: Mapping[str, str], defaults: Mapping[str, str]) -> LogSettings:
@@ -308,7 +324,7 @@ def log_settings(configs: Mapping[str, str], defaults: Mapping[str, str]) -> Log
 
 
 def _has_type(config: TopicConfig, value: str) -> bool:
-    if config.kind not in (INT, LONG, DOUBLE):
+    if config.kind not in _NUMBERS:
         return True
     try:
         number = _number(value)
