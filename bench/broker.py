@@ -71,7 +71,7 @@ def _measure(run: Run, families: set[str], scale: measures.Scale, restart_kafka:
     if chosen:
         run.by_turns(measures.warm_up, *chosen, rounds=scale.rounds)
     if "catch-up" in families:
-        run.running(partial(measures.catch_up, scale=scale))
+        run.by_turns(measures.warm_up, partial(measures.catch_up, scale=scale), rounds=1)
     if "restart" in families:
         if not restart_kafka:
             run.brokers.pop(THEIRS, None)

@@ -118,23 +118,26 @@ def latency(sides: Sides, scale: Scale) -> None:
         report("latency p99", percentile(samples, 99))
 
 
-def catch_up(broker: Broker, report: Report, scale: Scale) -> None:
+def catch_up(sides: Sides, scale: Scale) -> None:
     """A producer at a fixed rate, alone and then beside a consumer that reads a backlog.
 
     Warm: the backlog is in the page cache, as after minutes. Cold: it is on disk only, as after days.
     """
-    load.create_topic(broker.bootstrap, "backlog", 8)
-    load.create_topic(broker.bootstrap, "live", 1)
     records = scale.backlog_bytes // 1024 // load.CHUNK * load.CHUNK
-    apart(load.produce, broker.bootstrap, "backlog", records, 1024)
+    for broker, _ in sides:
+        load.create_topic(broker.bootstrap, "backlog", 8)
+        load.create_topic(broker.bootstrap, "live", 1)
+        apart(load.produce, broker.bootstrap, "backlog", records, 1024)
     for backlog in ("warm", "cold"):
-        os.sync()
-        if backlog == "cold":
-            drop_page_cache(broker.directory)
-        let_disk_settle(broker.directory)
-        _catch_up_once(
-            broker, lambda name, value, kind=backlog: report(f"{kind} {name}", value), scale
-        )
+        for _ in range(scale.rounds):
+            for broker, report in sides:
+                os.sync()
+                if backlog == "cold":
+                    drop_page_cache(broker.directory)
+                let_disk_settle(broker.directory)
+                _catch_up_once(
+                    broker, lambda name, value: report(f"{backlog} {name}", value), scale
+                )
 
 
 def _catch_up_once(broker: Broker, report: Report, scale: Scale) -> None:
