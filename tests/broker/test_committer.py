@@ -11,8 +11,10 @@ from broker.calls import LONG_MS, create_topic, fetch, fetch_data, produce, prod
 from broker.slow_disk import SlowDisk
 from conformance.batches import batch
 from conformance.raw import Connection
+from headwater.broker import committer
 from headwater.broker.committer import SYNC_THREADS
 from headwater.broker.connection import WRITE_BUFFER_BYTES, Reply
+from headwater.broker.handlers.fetch import ANSWER_BESIDE_PRODUCERS_BYTES
 from headwater.broker.partition import Partition
 from headwater.log.disk import File
 from headwater.testing import Broker
@@ -113,10 +115,9 @@ def test_a_long_answer_makes_way_for_a_producer_that_waits(
             turns_of_pieces.append(turns)
         return next_piece(reply)
 
-    create_topic(broker, "backlog")
+    create_topic(broker, "backlog", max_message_bytes="4000000")
     with Connection(broker.bootstrap) as reader, Connection(broker.bootstrap) as producer:
-        for _ in range(3):
-            produce(reader, "backlog", batch(b"x" * 900_000))
+        produce(reader, "backlog", batch(b"x" * 2_700_000))
         monkeypatch.setattr(Reply, "next_piece", note_turn)
         broker.call(begin_to_count)
         disk.hold()
@@ -127,6 +128,57 @@ def test_a_long_answer_makes_way_for_a_producer_that_waits(
         producer.receive()
     assert len(turns_of_pieces) > 2
     assert len(set(turns_of_pieces)) == len(turns_of_pieces)
+
+
+def test_an_answer_beside_a_waiting_producer_is_short(broker: Broker, disk: BreakingDisk) -> None:
+    create_topic(broker, "backlog")
+    with Connection(broker.bootstrap) as reader, Connection(broker.bootstrap) as producer:
+        for _ in range(8):
+            produce(reader, "backlog", batch(b"x" * 300_000))
+        assert len(fetch(reader, "backlog").records) > 2_400_000
+        disk.hold()
+        producer.send("produce", 9, **produce_data("orders", batch(b"1")))
+        assert disk.is_waiting.wait(30)
+        short = fetch(reader, "backlog").records
+        disk.release()
+        producer.receive()
+    assert 900_000 < len(short) <= ANSWER_BESIDE_PRODUCERS_BYTES
+
+
+def test_who_reads_much_waits_for_producers_and_who_reads_little_does_not(
+    broker: Broker, disk: BreakingDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "PATIENCE_S", 3600)
+    create_topic(broker, "backlog")
+    create_topic(broker, "few")
+    with (
+        Connection(broker.bootstrap) as reader,
+        Connection(broker.bootstrap) as other,
+        Connection(broker.bootstrap) as producer,
+    ):
+        produce(reader, "backlog", batch(b"x" * 300_000))
+        produce(reader, "few", batch(b"x" * 1000))
+        disk.hold()
+        producer.send("produce", 9, **produce_data("orders", batch(b"1")))
+        assert disk.is_waiting.wait(30)
+        reader.send("fetch", 11, **fetch_data("backlog"))
+        assert len(fetch(other, "few").records) > 1000
+        assert not reader.has_answer()
+        disk.release()
+        assert len(reader.receive().responses[0].partitions[0].records) > 300_000
+        producer.receive()
+
+
+def test_a_disk_that_hangs_stops_no_reader(broker: Broker, disk: BreakingDisk) -> None:
+    create_topic(broker, "backlog")
+    with Connection(broker.bootstrap) as reader, Connection(broker.bootstrap) as producer:
+        produce(reader, "backlog", batch(b"x" * 300_000))
+        disk.hold()
+        producer.send("produce", 9, **produce_data("orders", batch(b"1")))
+        assert disk.is_waiting.wait(30)
+        assert len(fetch(reader, "backlog").records) > 300_000
+        disk.release()
+        producer.receive()
 
 
 def test_acks_one_is_answered_at_once_and_synced_within_its_time() -> None:

@@ -6,6 +6,7 @@ are dicts on the way out and namespaces on the way in; a field left out is zero,
 
 import io
 import itertools
+import select
 import socket
 import struct
 from collections import deque
@@ -79,6 +80,10 @@ class Connection:
     def receive_bytes(self) -> bytes:
         (size,) = struct.unpack(">i", self._read(4))
         return self._read(size)
+
+    def has_answer(self) -> bool:
+        """Whether something has come that was not read yet."""
+        return bool(select.select([self._socket], [], [], 0)[0])
 
     def is_closed_by_broker(self) -> bool:
         """Wait for the broker to close the connection; false if it sends something instead."""

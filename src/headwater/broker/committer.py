@@ -21,6 +21,8 @@ from headwater.log.sync_job import SyncJob
 logger = logging.getLogger(__name__)
 
 SYNC_THREADS = 8
+PATIENCE_S = 0.05
+"""A reader gives way to a sync for no longer, should the disk hang."""
 
 
 class Committer:
@@ -55,6 +57,15 @@ class Committer:
     def is_waited_for(self) -> bool:
         """Whether a producer waits for a sync."""
         return bool(self._syncing or self._urgent)
+
+    async def let_producers_by(self) -> None:
+        """Wait for the syncs that producers wait for: a reader that catches up is in no hurry."""
+        if self.is_waited_for:
+            await asyncio.wait(
+                [*self._syncing.values(), *self._urgent.values()], timeout=PATIENCE_S
+            )
+        else:
+            await asyncio.sleep(0)
 
     def commit(self, partition: Partition) -> asyncio.Future[None]:
         """Return a future that is done once everything appended so far is durable."""

@@ -24,6 +24,8 @@ FIRST_VERSION_WITH_TOPIC_IDS = 13
 READ_COMMITTED = 1
 LONG_READ_BYTES = 256 << 10
 """So much is read aside while producers wait: the event loop is theirs."""
+ANSWER_BESIDE_PRODUCERS_BYTES = 1 << 20
+"""An answer is no longer while producers wait: a reader that catches up leaves them the processor."""
 COLD_READ_BYTES = 1 << 20
 """From disk no more at once: a producer's sync waits in the same queue."""
 
@@ -89,13 +91,15 @@ async def _collect(request: FetchRequest, session: Session, context: RequestCont
     wanted = sum(max(0, each.request.partition_max_bytes) for _, each in followed)
     with context.broker.traffic.room_for_fetch(max(0, min(request.max_bytes, wanted))) as room:
         size = min(request.max_bytes, room)
+        if context.broker.committer.is_waited_for:
+            size = min(size, ANSWER_BESIDE_PRODUCERS_BYTES)
         budget = Budget(size, left=size)
         answers = {}
         for key, each in followed:
             left = budget.left
             answers[key] = await _read(key, each, request.isolation_level, budget, context)
             if left - budget.left >= LONG_READ_BYTES:
-                await asyncio.sleep(0)  # Let producers in: a reader that catches up is in no hurry.
+                await context.broker.committer.let_producers_by()
         return answers
 
 
