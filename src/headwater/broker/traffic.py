@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-LARGEST_ANSWER_BYTES: Final = 4 << 20
-"""Larger answers are no faster, and while one is read and sent, others wait."""
+LARGEST_ANSWER_BYTES: Final = 8 << 20
+"""Half of it costs clients a tenth of their speed: glibc gives such buffers back to the system, again and
+again. Larger answers are no faster, and while one is read and sent, others wait."""
 
 SMALLEST_ANSWER_BYTES: Final = 64 << 10
 
