@@ -135,12 +135,10 @@ def catch_up(sides: Sides, scale: Scale) -> None:
                 if backlog == "cold":
                     drop_page_cache(broker.directory)
                 let_disk_settle(broker.directory)
-                _catch_up_once(
-                    broker, lambda name, value: report(f"{backlog} {name}", value), scale
-                )
+                _catch_up_once(broker, report, f"{backlog} catch-up", scale)
 
 
-def _catch_up_once(broker: Broker, report: Report, scale: Scale) -> None:
+def _catch_up_once(broker: Broker, report: Report, name: str, scale: Scale) -> None:
     live = (broker.bootstrap, "live", 1024, 1000)
     alone = apart(load.latencies_ms, *live, scale.latency_seconds)
     before = broker.process.resident_bytes()
@@ -149,12 +147,12 @@ def _catch_up_once(broker: Broker, report: Report, scale: Scale) -> None:
         reading = pool.submit(load.consume, broker.bootstrap, "backlog", 8, 1024)
         while not reading.done():
             beside += pool.submit(load.latencies_ms, *live, 1).result()
-    report("catch-up: rate", reading.result().mb_per_second)
-    report("catch-up: p99 of a producer alone", percentile(alone, 99))
-    report("catch-up: p99 of a producer beside it", percentile(beside, 99))
-    report("catch-up: p99 grows by", percentile(beside, 99) / percentile(alone, 99))
-    report("catch-up: memory before", before / 1e6)
-    report("catch-up: memory peak", peak.bytes / 1e6)
+    report(f"{name}: rate", reading.result().mb_per_second)
+    report(f"{name}: p99 of a producer alone", percentile(alone, 99))
+    report(f"{name}: p99 of a producer beside it", percentile(beside, 99))
+    report(f"{name}: p99 grows by", percentile(beside, 99) / percentile(alone, 99))
+    report(f"{name}: memory before", before / 1e6)
+    report(f"{name}: memory peak", peak.bytes / 1e6)
 
 
 def restart(broker: Broker, report: Report, scale: Scale) -> None:

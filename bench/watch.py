@@ -18,7 +18,10 @@ T = TypeVar("T")
 
 
 class OtherPrograms:
-    """Processor time that the machine spent on anything but this run and what it started."""
+    """Processor time that programs took other than this run and what it started.
+
+    The kernel's own threads and interrupts work for the run: they are not other programs.
+    """
 
     _LOOK_S: Final = 0.5
 
@@ -44,12 +47,11 @@ class OtherPrograms:
 
 def _busy_ticks() -> int:
     # cpu user nice system idle iowait irq softirq steal: time of all cores since the start.
-    ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:8]]
-    return sum(ticks) - ticks[3] - ticks[4]
+    return sum(int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:4])
 
 
 def _ticks_of_family() -> dict[int, int]:
-    """Processor time so far of this process and all below it that run."""
+    """Processor time so far of this process and all below it that run, and of the kernel's threads."""
     parents: dict[int, int] = {}
     ticks: dict[int, int] = {}
     for each in Path("/proc").glob("[0-9]*/stat"):
@@ -60,10 +62,16 @@ def _ticks_of_family() -> dict[int, int]:
         process = int(each.parent.name)
         parents[process] = int(fields[1])
         ticks[process] = sum(map(int, fields[11:13]))
-    family = {os.getpid()}
+    family = {os.getpid()} | _kernel()
     while found := {each for each, parent in parents.items() if parent in family} - family:
         family |= found
     return {each: ticks[each] for each in family}
+
+
+def _kernel() -> set[int]:
+    """The parent of the kernel's threads, where it can be seen."""
+    comm = Path("/proc/2/comm")
+    return {2} if comm.exists() and comm.read_text().strip() == "kthreadd" else set()
 
 
 def percentile(samples: list[float], rank: int) -> float:
