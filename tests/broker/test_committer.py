@@ -3,6 +3,7 @@
 import asyncio
 import errno
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,18 @@ def partition_of(broker: Broker) -> Partition:
     return topic.partitions[0]
 
 
+@contextmanager
+def a_producer_that_waits(broker: Broker, disk: BreakingDisk) -> Iterator[None]:
+    """Meanwhile one waits for its sync; afterwards it has its answer."""
+    with Connection(broker.bootstrap) as producer:
+        disk.hold()
+        producer.send("produce", 9, **produce_data("orders", batch(b"1")))
+        assert disk.is_waiting.wait(30)
+        yield
+        disk.release()
+        producer.receive()
+
+
 def test_acks_all_is_answered_after_the_sync_and_not_before(
     broker: Broker, disk: BreakingDisk
 ) -> None:
@@ -116,32 +129,24 @@ def test_a_long_answer_makes_way_for_a_producer_that_waits(
         return next_piece(reply)
 
     create_topic(broker, "backlog", max_message_bytes="4000000")
-    with Connection(broker.bootstrap) as reader, Connection(broker.bootstrap) as producer:
+    with Connection(broker.bootstrap) as reader:
         produce(reader, "backlog", batch(b"x" * 2_700_000))
         monkeypatch.setattr(Reply, "next_piece", note_turn)
         broker.call(begin_to_count)
-        disk.hold()
-        producer.send("produce", 9, **produce_data("orders", batch(b"1")))
-        assert disk.is_waiting.wait(30)
-        assert len(fetch(reader, "backlog").records) > 2_700_000
-        disk.release()
-        producer.receive()
+        with a_producer_that_waits(broker, disk):
+            assert len(fetch(reader, "backlog").records) > 2_700_000
     assert len(turns_of_pieces) > 2
     assert len(set(turns_of_pieces)) == len(turns_of_pieces)
 
 
 def test_an_answer_beside_a_waiting_producer_is_short(broker: Broker, disk: BreakingDisk) -> None:
     create_topic(broker, "backlog")
-    with Connection(broker.bootstrap) as reader, Connection(broker.bootstrap) as producer:
+    with Connection(broker.bootstrap) as reader:
         for _ in range(8):
             produce(reader, "backlog", batch(b"x" * 300_000))
         assert len(fetch(reader, "backlog").records) > 2_400_000
-        disk.hold()
-        producer.send("produce", 9, **produce_data("orders", batch(b"1")))
-        assert disk.is_waiting.wait(30)
-        short = fetch(reader, "backlog").records
-        disk.release()
-        producer.receive()
+        with a_producer_that_waits(broker, disk):
+            short = fetch(reader, "backlog").records
     assert 900_000 < len(short) <= ANSWER_BESIDE_PRODUCERS_BYTES
 
 
@@ -151,34 +156,22 @@ def test_who_reads_much_waits_for_producers_and_who_reads_little_does_not(
     monkeypatch.setattr(committer, "PATIENCE_S", 3600)
     create_topic(broker, "backlog")
     create_topic(broker, "few")
-    with (
-        Connection(broker.bootstrap) as reader,
-        Connection(broker.bootstrap) as other,
-        Connection(broker.bootstrap) as producer,
-    ):
+    with Connection(broker.bootstrap) as reader, Connection(broker.bootstrap) as other:
         produce(reader, "backlog", batch(b"x" * 300_000))
         produce(reader, "few", batch(b"x" * 1000))
-        disk.hold()
-        producer.send("produce", 9, **produce_data("orders", batch(b"1")))
-        assert disk.is_waiting.wait(30)
-        reader.send("fetch", 11, **fetch_data("backlog"))
-        assert len(fetch(other, "few").records) > 1000
-        assert not reader.has_answer()
-        disk.release()
+        with a_producer_that_waits(broker, disk):
+            reader.send("fetch", 11, **fetch_data("backlog"))
+            assert len(fetch(other, "few").records) > 1000
+            assert not reader.has_answer()
         assert len(reader.receive().responses[0].partitions[0].records) > 300_000
-        producer.receive()
 
 
 def test_a_disk_that_hangs_stops_no_reader(broker: Broker, disk: BreakingDisk) -> None:
     create_topic(broker, "backlog")
-    with Connection(broker.bootstrap) as reader, Connection(broker.bootstrap) as producer:
+    with Connection(broker.bootstrap) as reader:
         produce(reader, "backlog", batch(b"x" * 300_000))
-        disk.hold()
-        producer.send("produce", 9, **produce_data("orders", batch(b"1")))
-        assert disk.is_waiting.wait(30)
-        assert len(fetch(reader, "backlog").records) > 300_000
-        disk.release()
-        producer.receive()
+        with a_producer_that_waits(broker, disk):
+            assert len(fetch(reader, "backlog").records) > 300_000
 
 
 def test_acks_one_is_answered_at_once_and_synced_within_its_time() -> None:

@@ -64,6 +64,16 @@ def test_calls_fail_within_their_time_limit(filled: HeadwaterProcess) -> None:
                 call()
 
 
+def test_a_producer_that_was_connected_fails_within_its_time_limit(
+    filled: HeadwaterProcess,
+) -> None:
+    with headwater.connect(filled.bootstrap, timeout_s=5) as client:
+        client.send("t", 2)
+        filled.kill()
+        with pytest.raises(Unavailable):
+            client.send("t", 3)
+
+
 def test_a_bounded_read_does_not_outwait_a_broker_that_is_gone(filled: HeadwaterProcess) -> None:
     with (
         headwater.connect(filled.bootstrap, timeout_s=3) as client,

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 LARGEST_ANSWER_BYTES: Final = 8 << 20
-"""Half of it costs clients a tenth of their speed: glibc gives such buffers back to the system, again and
-again. Larger answers are no faster, and while one is read and sent, others wait."""
+"""Half of it makes clients slower: glibc gives buffers of that size back to the system, again and again.
+Larger answers are no faster, and while one is read and sent, others wait."""
 
 SMALLEST_ANSWER_BYTES: Final = 64 << 10
 
