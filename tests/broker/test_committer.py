@@ -14,8 +14,8 @@ from conformance.batches import batch
 from conformance.raw import Connection
 from headwater.broker import committer
 from headwater.broker.committer import SYNC_THREADS
-from headwater.broker.connection import WRITE_BUFFER_BYTES, Reply
 from headwater.broker.handlers.fetch import ANSWER_BESIDE_PRODUCERS_BYTES
+from headwater.broker.outbox import WRITE_BUFFER_BYTES, Reply
 from headwater.broker.partition import Partition
 from headwater.log.disk import File
 from headwater.testing import Broker

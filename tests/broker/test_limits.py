@@ -10,7 +10,8 @@ import pytest
 from broker.calls import LONG_MS, create_topic, fetch_data, produce, produce_data, wait_until
 from conformance.batches import batch, decode
 from conformance.raw import Connection, header
-from headwater.broker.connection import MOST_PENDING_FRAMES, WRITE_BUFFER_BYTES
+from headwater.broker.connection import MOST_PENDING_FRAMES
+from headwater.broker.outbox import WRITE_BUFFER_BYTES
 from headwater.testing import Broker
 
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 from headwater.broker.context import RequestContext
 from headwater.broker.frames import Frames
+from headwater.broker.outbox import Outbox, Reply
 from headwater.broker.requests import Request, encode_response, read_request
 from headwater.broker.transactions.endings import TooEarly
-from headwater.errors import HeadwaterError, InvalidRequest, Superseded
-from headwater.wire.encoder import Part
+from headwater.errors import InvalidRequest, Superseded
 from headwater.wire.schema import Message
 
 if TYPE_CHECKING:
@@ -28,34 +28,9 @@ logger = logging.getLogger(__name__)
 
 MOST_PIPELINED: Final = 32
 MOST_PENDING_FRAMES: Final = 16
-WRITE_BUFFER_BYTES: Final = 1 << 20
 PRODUCE_KEY: Final = 0
 WAITING_KEYS: Final = frozenset({1, 11, 14})
 """Fetch, JoinGroup and SyncGroup wait for others and change nothing meanwhile: they may be given up."""
-
-
-class Reply:
-    """The answer to one request, in its place in the order."""
-
-    __slots__ = ("is_ready", "parts", "size")
-
-    def __init__(self) -> None:
-        self.is_ready = False
-        self.parts: deque[Part] = deque()
-        self.size = 0
-
-    def next_piece(self) -> bytes | memoryview:
-        """Take the next bytes to write: no more at once than the transport may buffer.
-
-        What a slow reader has not taken stays here, where it counts as outstanding.
-        """
-        part = self.parts.popleft()
-        assert isinstance(part, (bytes, memoryview))
-        if len(part) > WRITE_BUFFER_BYTES:
-            part = memoryview(part)
-            self.parts.appendleft(part[WRITE_BUFFER_BYTES:])
-            part = part[:WRITE_BUFFER_BYTES]
-        return part
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -65,12 +40,11 @@ class Connection(asyncio.BufferedProtocol):
         self._server = server
         self._traffic = server.broker.traffic
         self._frames = Frames(server.broker.settings.max_request_bytes, server.buffers)
+        self._outbox = Outbox(server.broker, self._advance, self._hang_up)
         self._pending: deque[memoryview] = deque()
-        self._replies: deque[Reply] = deque()
         self._running = 0
         self._running_only_produce = True
         self._is_held_back = False
-        self._is_write_paused = False
         self._is_read_paused = False
         self._is_draining = False
         self._transport: asyncio.Transport | None = None
@@ -86,7 +60,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport
         peer = transport.get_extra_info("peername")
         self._host = peer[0] if isinstance(peer, tuple) else "local"
-        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
+        self._outbox.open(transport)
         self.last_active_s = asyncio.get_running_loop().time()
         if not self._server.admit(self):
             transport.abort()
@@ -94,9 +68,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._server.forget(self)
         self._give_up_waiting()
-        for reply in self._replies:
-            self._traffic.outstanding_bytes -= reply.size
-        self._replies.clear()
+        self._outbox.close()
         self._pending.clear()
         self._frames.release()
         self._transport = None
@@ -119,11 +91,10 @@ class Connection(asyncio.BufferedProtocol):
         return False
 
     def pause_writing(self) -> None:
-        self._is_write_paused = True
+        self._outbox.pause()
 
     def resume_writing(self) -> None:
-        self._is_write_paused = False
-        self._flush()
+        self._outbox.resume()
         self._advance()
 
     # Requests
@@ -179,7 +150,7 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def _may_start(self, frame: memoryview) -> bool:
-        if self._is_held_back or self._is_write_paused:
+        if self._is_held_back or self._outbox.is_full:
             return False
         if self._is_draining or self._transport is None:
             return False
@@ -198,8 +169,7 @@ class Connection(asyncio.BufferedProtocol):
         if outcome is None:
             self._traffic.count(request.name, loop.time() - started)
             return
-        reply = Reply()
-        self._replies.append(reply)
+        reply = self._outbox.reserve()
         if isinstance(outcome, Message):
             self._finish(request, reply, outcome, started)
             return
@@ -219,7 +189,7 @@ class Connection(asyncio.BufferedProtocol):
             message = await outcome
             self._running -= 1
             if message is None:
-                self._replies.remove(reply)
+                self._outbox.give_up(reply)
             else:
                 self._finish(request, reply, message, started)
             self._advance()
@@ -239,29 +209,8 @@ class Connection(asyncio.BufferedProtocol):
     def _finish(self, request: Request, reply: Reply, message: Message, started: float) -> None:
         if self._transport is None:
             return
-        reply.parts.extend(encode_response(request, message))
-        reply.size = sum(len(each) for each in reply.parts)
-        reply.is_ready = True
-        self._traffic.outstanding_bytes += reply.size
         self._traffic.count(request.name, asyncio.get_running_loop().time() - started)
-        self._flush()
-
-    def _flush(self) -> None:
-        """Write what is ready, in order, as long as the reader takes it and nobody else is kept waiting."""
-        transport = self._transport
-        committer = self._server.broker.committer
-        while self._replies and self._replies[0].is_ready and transport is not None:
-            reply = self._replies[0]
-            while reply.parts:
-                if self._is_write_paused:
-                    return
-                transport.write(reply.next_piece())
-                if reply.parts and committer.is_waited_for:
-                    asyncio.get_running_loop().call_soon(self._flush)
-                    return
-            self._replies.popleft()
-            self._traffic.outstanding_bytes -= reply.size
-            self._traffic.sent_bytes += reply.size
+        self._outbox.send(reply, encode_response(request, message))
 
     def _throttle(self) -> None:
         """Stop reading while requests pile up; the client's socket fills and it waits."""
@@ -278,7 +227,7 @@ class Connection(asyncio.BufferedProtocol):
             self._is_read_paused = False
             transport.resume_reading()
 
-    def _hang_up(self, error: HeadwaterError | None) -> None:
+    def _hang_up(self, error: Exception | None) -> None:
         if error is not None:
             self._traffic.malformed_requests += isinstance(error, InvalidRequest)
             logger.info("connection closed: %s", error, extra={"client": self._host})

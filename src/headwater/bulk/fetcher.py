@@ -10,6 +10,7 @@ from headwater.bulk.cluster import Cluster
 from headwater.bulk.connection import Connection
 from headwater.bulk.ranges import Isolation, OffsetRange
 from headwater.errors import Corruption, HeadwaterError, Unavailable
+from headwater.wire.encoder import at_hand
 from headwater.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -87,7 +88,9 @@ class _Session:
         refuse(answer.error_code, doing=doing)
         data = _only_partition(answer)
         refuse(data.error_code, doing=doing)
-        batches = Batches.of(memoryview(data.records or b""), data.aborted_transactions or ())
+        batches = Batches.of(
+            memoryview(at_hand(data.records or b"")), data.aborted_transactions or ()
+        )
         if not len(batches):
             raise _nothing_there(doing, data)
         return batches

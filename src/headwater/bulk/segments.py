@@ -55,11 +55,7 @@ def _read_segment(segment: Segment, offset: int, end: int) -> Iterator[Batches]:
     size = segment.file.size()
     start = None if segment.load_from_index(size) else Place(0, segment.base_offset)
     found = segment.find(offset, size, start=start)
-    position = size if found is None else found[0]
-    expected = offset if found is None else found[1].base_offset
-    while position < size and expected < end:
-        data = segment.read_batches(position, size, READ_BYTES, expected=expected)
-        batches = Batches.of(data)
-        yield batches
-        position += len(data)
-        expected = batches.next_offset
+    place = Place(size, offset) if found is None else Place(found[0], found[1].base_offset)
+    while place.position < size and place.offset < end:
+        data, place = segment.read_piece(place, size, READ_BYTES)
+        yield Batches.of(data)

@@ -41,6 +41,11 @@ class Index:
         at = bisect_right(self.offsets, relative_offset) - 1
         return (self.offsets[at], self.positions[at]) if at >= 0 else (0, 0)
 
+    def entry_for_position(self, position: int) -> tuple[int, int]:
+        """Return (first offset, position) of the last batch here that begins at or before `position`."""
+        at = bisect_right(self.positions, position) - 1
+        return (self.offsets[at], self.positions[at]) if at >= 0 else (0, 0)
+
     def position_for_time(self, timestamp: int) -> int:
         """Return a position before which every record is older than `timestamp`."""
         at = bisect_left(self.times, timestamp) - 1

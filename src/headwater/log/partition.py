@@ -21,17 +21,16 @@ from headwater.log.files import LogFiles
 from headwater.log.names import snapshot_offsets, snapshot_path
 from headwater.log.producers import Producers
 from headwater.log.recovery import Damage, Loaded, Summary, load_trusted, recover
-from headwater.log.segment import NO_TIMESTAMP, Segment
+from headwater.log.segment import NO_TIMESTAMP, Place, Segment
 from headwater.log.settings import LogSettings
 from headwater.log.state import STATE_NAME, PartitionState, RecoveryPoint
+from headwater.log.stretch import Records, Stretch, first_offset_of, next_offset_of
 from headwater.log.sync_job import SyncJob
 from headwater.wire.markers import EndMarker, encode_marker
 from headwater.wire.record_batch import (
     NOBODY,
     TRANSACTIONAL,
     ProducerIdAndEpoch,
-    next_offset_after,
-    read_header,
     stamped_head,
 )
 from headwater.wire.records import encode_batch
@@ -195,26 +194,34 @@ class PartitionLog:
         return self._write(admit_own(batch), marker)
 
     def aborted_in(
-        self, records: memoryview, limit: int, *, cached: bool = False
+        self, records: Records, limit: int, *, cached: bool = False
     ) -> list[AbortedTransaction]:
         """Return the aborted transactions that have records in what `read` returned up to `limit`."""
         if not records:
             return []
-        start = read_header(records).base_offset
+        start = first_offset_of(records)
         found = aborted_between(self._segments_from(start), start, limit, cached=cached)
         if found:
-            end = next_offset_after(records, start)
+            end = next_offset_of(records, start)
             found = [each for each in found if each.first_offset < end]
         return found
 
     def read(
         self, offset: int, max_bytes: int, limit: int, *, cached: bool = False, strict: bool = False
     ) -> memoryview:
-        """Return whole checked batches from the one that holds `offset`, all below `limit`.
+        """Return the first piece of what `find` finds."""
+        found = self.find(offset, max_bytes, limit, cached=cached, strict=strict)
+        return found.take() if isinstance(found, Stretch) else found
 
-        At least one batch, however large; with `strict`, none that is larger than `max_bytes`. With
-        `cached`, raises `NotCached` rather than wait for the disk. Raises `OffsetOutOfRange`, and
-        `Corruption` if the batch at `offset` is damaged.
+    def find(
+        self, offset: int, max_bytes: int, limit: int, *, cached: bool = False, strict: bool = False
+    ) -> Records:
+        """Return whole batches from the one that holds `offset`, all below `limit`.
+
+        At least one batch, however large; with `strict`, none that is larger than `max_bytes`. They are
+        read and checked, if they are more than one piece those of the first. With `cached`, raises
+        `NotCached` rather than wait for the disk. Raises `OffsetOutOfRange`, and `Corruption` if the batch
+        at `offset` is damaged.
         """
         if not self.log_start_offset <= offset <= self.next_offset:
             raise OffsetOutOfRange(
@@ -225,17 +232,21 @@ class PartitionLog:
         for segment in self._segments_from(offset):
             if segment.base_offset >= limit:
                 break
-            end = segment.durable_size
+            end = Place(segment.durable_size, min(limit, segment.next_offset))
             try:
                 if limit < segment.next_offset:
-                    stop = segment.find(limit, end, cached=cached)
-                    end = stop[0] if stop is not None else end
-                found = segment.read_from(offset, end, max_bytes, cached=cached, strict=strict)
+                    stop = segment.find(limit, end.position, cached=cached)
+                    end = end if stop is None else Place(stop[0], limit)
+                found = segment.read_from(
+                    offset, end.position, max_bytes, cached=cached, strict=strict
+                )
             except Corruption as error:
                 self._report(segment, offset, error)
                 raise
             if found is not None:
-                return found
+                piece, rest = found
+                last = segment.last_place(rest, rest.position + max_bytes - len(piece), end)
+                return Stretch(segment, piece, rest, last) if piece and last > rest else piece
             if offset < min(limit, segment.next_offset):
                 missing = Corruption(f"records are missing at the end of {segment.path.name}")
                 self._report(segment, offset, missing)

@@ -25,6 +25,9 @@ from headwater.wire.record_batch import (
 
 WALK_BYTES = 16 * 1024
 SCAN_BYTES = 1 << 20
+LONG_READ_BYTES = 256 << 10
+PIECE_BYTES = 1 << 20
+"""What readers are given at once: it is still in the processor's cache when it is sent."""
 RESYNC_BYTES = 128 << 10
 LARGEST_RESYNC_BYTES = 64 << 20
 MAGIC_AT = 16
@@ -62,6 +65,8 @@ class Segment:
         self._index: Index | None = None
         self._aborted: AbortedIndex | None = None
         self._file: File | None = None
+        self.damaged: set[Place] = set()
+        """Where a batch was found damaged: what is read in pieces ends before it."""
 
     @property
     def path(self) -> Path:
@@ -245,36 +250,37 @@ class Segment:
             raise NotCached
         return data
 
-    def read_batches(
-        self, position: int, end: int, max_bytes: int, *, expected: int, cached: bool = False
-    ) -> memoryview:
-        """Return whole, checked batches from `position` on: up to `max_bytes`, but at least one.
+    def read_piece(
+        self, start: Place, end: int, max_bytes: int, *, cached: bool = False
+    ) -> tuple[memoryview, Place]:
+        """Return whole, checked batches, up to `max_bytes`, but at least one; and where to go on.
 
-        A damaged batch ends the answer; if it is the first, `Corruption` is raised.
+        A damaged batch ends the piece, and its place is remembered; if it is the first, `Corruption` is
+        raised.
         """
-        wanted = max(max_bytes, HEADER_SIZE)
-        view = memoryview(self.read(min(wanted, end - position), position, cached=cached))
-        if not is_frame(view, 0) or batch_size(view, 0) > len(view):
-            view = self._whole_batch(view, position, end, cached=cached)
+        position, expected = start
+        wanted, there = max(max_bytes, HEADER_SIZE), end - position
+        size = there if there <= wanted else self._trimmed(wanted, position)
+        view = memoryview(self.read(size, position, cached=cached))
         good = 0
-        while is_frame(view, good) and good + batch_size(view, good) <= len(view):
-            try:
+        try:
+            if not is_frame(view, 0) or batch_size(view, 0) > len(view):
+                view = self._whole_batch(view, position, end, cached=cached)
+            while is_frame(view, good) and good + batch_size(view, good) <= len(view):
                 header = checked_header(view, good, expected)
                 self._refuse_misplaced(header, expected)
-            except Corruption:
-                if good == 0:
-                    raise
-                break
-            good += header.size
-            expected = header.next_offset
-        if good == 0:
-            raise Corruption(f"the batch at offset {expected} is damaged")
-        return view[:good]
+                good += header.size
+                expected = header.next_offset
+        except Corruption:
+            self.damaged.add(Place(position + good, expected))
+            if good == 0:
+                raise
+        return view[:good], Place(position + good, expected)
 
     def read_from(
         self, offset: int, end: int, max_bytes: int, *, cached: bool = False, strict: bool = False
-    ) -> memoryview | None:
-        """Return whole, checked batches from the one that holds `offset`; None if all are older.
+    ) -> tuple[memoryview, Place] | None:
+        """Return a first piece, from the batch that holds `offset` on; None if all are older.
 
         At least one batch, however large; with `strict`, nothing if it is larger than `max_bytes`.
         Raises `Corruption` if that batch is damaged, or if damage may have taken it.
@@ -282,12 +288,11 @@ class Segment:
         found = self.find(offset, end, cached=cached)
         while found is not None:
             position, header = found
+            first = Place(position, header.base_offset)
             if strict and header.size > max_bytes:
-                return NOTHING
+                return NOTHING, first
             try:
-                return self.read_batches(
-                    position, end, max_bytes, expected=header.base_offset, cached=cached
-                )
+                return self.read_piece(first, end, min(max_bytes, PIECE_BYTES), cached=cached)
             except Corruption:
                 # A damaged header may claim offsets of the batches behind it.
                 start = self.next_batch(position + 1, end, header.base_offset + 1, cached=cached)
@@ -295,6 +300,14 @@ class Segment:
                     raise
                 found = self.find(offset, end, cached=cached, start=start)
         return None
+
+    def last_place(self, start: Place, position: int, end: Place) -> Place:
+        """Return the last place up to `position` that is known to lie between two batches.
+
+        At least `start`, at most `end`, and not beyond damage that is known.
+        """
+        end = min((each for each in self.damaged if start <= each < end), default=end)
+        return end if end.position <= position else max(start, self._last_indexed(position))
 
     def find_position(self, offset: int) -> int:
         """Return a position near which `offset` should be."""
@@ -345,9 +358,11 @@ class Segment:
         self, view: memoryview, position: int, end: int, *, cached: bool = False
     ) -> memoryview:
         """Read the one batch at `position`, larger than what was read of it so far."""
-        if not is_frame(view, 0) or position + batch_size(view, 0) > end:
-            raise Corruption(f"no whole batch at byte {position} of {self.path.name}")
-        return memoryview(self.read(batch_size(view, 0), position, cached=cached))
+        if is_frame(view, 0) and position + (size := batch_size(view, 0)) <= end:
+            whole = memoryview(self.read(size, position, cached=cached))
+            if len(whole) == size:
+                return whole
+        raise Corruption(f"no whole batch at byte {position} of {self.path.name}")
 
     def _resume(
         self,
@@ -371,6 +386,21 @@ class Segment:
     def _indexed_place(self, offset: int) -> Place:
         relative, position = self.index.entry_for_offset(max(0, offset - self.base_offset))
         return Place(position, self.base_offset + relative)
+
+    def _trimmed(self, size: int, position: int) -> int:
+        """Return how much to read so that it does not end in the middle of a batch, as far as is known.
+
+        Only of long reads: a short one would lose more than it saves, as the index is sparse.
+        """
+        if size < LONG_READ_BYTES:
+            return size
+        known = self._last_indexed(position + size).position - position
+        return known if known > 0 else size
+
+    def _last_indexed(self, position: int) -> Place:
+        """Return the last place up to `position` that the index knows."""
+        relative, found = self.index.entry_for_position(position)
+        return Place(found, self.base_offset + relative)
 
     def _stored_index(self) -> Index | None:
         data = self._disk.read_bytes(self.index_path)

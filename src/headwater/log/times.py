@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from headwater.log.partition import PartitionLog
-from headwater.log.segment import Segment
+from headwater.log.segment import Place, Segment
 from headwater.wire.record_batch import BatchHeader
 from headwater.wire.records import Record, decode_batch
 
@@ -58,7 +58,6 @@ def _latest_of(records: list[Record], header: BatchHeader, log: PartitionLog) ->
 
 
 def _records(segment: Segment, position: int, header: BatchHeader) -> list[Record]:
-    batch = segment.read_batches(
-        position, segment.durable_size, header.size, expected=header.base_offset
-    )
+    place = Place(position, header.base_offset)
+    batch, _ = segment.read_piece(place, segment.durable_size, header.size)
     return decode_batch(batch[: header.size])

@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 from headwater.errors import InvalidRequest
 from headwater.wire.decoder import MOST_ELEMENTS, decoder
-from headwater.wire.encoder import Encoded, Part, encoder
+from headwater.wire.encoder import Encoded, Part, at_hand, encoder
 from headwater.wire.schema import Message, Struct
 
 M = TypeVar("M", bound=Message)
@@ -34,11 +34,11 @@ def encode(message: Message, version: int) -> list[Part]:
 
 def encode_bytes(message: Message, version: int) -> bytes:
     """Write one message as one piece."""
-    return b"".join(encode(message, version))
+    return b"".join(map(at_hand, encode(message, version)))
 
 
 def encode_part(part: Struct, message: type[Message], version: int) -> Encoded:
     """Write one struct as it stands in an array of `message`, to be used there many times."""
     parts: list[Part] = []
     encoder(type(part), version, message.is_flexible_in(version))(part, parts.append)
-    return Encoded(b"".join(parts))
+    return Encoded(b"".join(map(at_hand, parts)))

@@ -13,12 +13,29 @@ from headwater.wire.schema import Field, Struct
 from headwater.wire.source import FORMATS, Source, is_fixed
 from headwater.wire.varints import uvarint
 
-Part: TypeAlias = bytes | memoryview
+
+class Deferred:
+    """Bytes that are fetched when their turn to be sent comes; only their number is known before."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def __len__(self) -> int:
+        return self._size
+
+
+Part: TypeAlias = bytes | memoryview | Deferred
 Encoder: TypeAlias = Callable[[Any, Callable[[Part], None]], None]
 
 
 class Encoded(bytes):
     """The bytes of a struct, to be put into an array in its place."""
+
+
+def at_hand(part: Part) -> bytes | memoryview:
+    """The bytes of a part that is not deferred."""
+    assert not isinstance(part, Deferred)
+    return part
 
 
 @cache

@@ -8,7 +8,9 @@ from headwater.broker.context import RequestContext
 from headwater.broker.fetch_sessions import Followed, Session, TopicKey
 from headwater.broker.partition import Partition
 from headwater.errors import HeadwaterError
-from headwater.log.segment import NotCached
+from headwater.log.segment import NOTHING, NotCached
+from headwater.log.stretch import Records, Stretch, next_offset_of
+from headwater.wire.encoder import at_hand
 from headwater.wire.error_codes import ErrorCode, code_of
 from headwater.wire.messages.fetch import (
     AbortedTransaction,
@@ -18,7 +20,6 @@ from headwater.wire.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from headwater.wire.record_batch import next_offset_after
 
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 READ_COMMITTED = 1
@@ -151,28 +152,28 @@ async def _read(
 
 async def _records(
     partition: Partition, asked: FetchPartition, limit: int, budget: Budget, context: RequestContext
-) -> memoryview | bytes:
-    """Read up to the limits; the very first batch of an answer may exceed them (KIP-74)."""
+) -> Records:
+    """Find batches up to the limits; the very first batch of an answer may exceed them (KIP-74)."""
     log = partition.log
     if asked.fetch_offset == log.high_watermark:
-        return b""
+        return NOTHING
     allowed = min(asked.partition_max_bytes, budget.left)
     strict = not budget.is_empty_so_far
     if strict and (allowed <= 0 or budget.is_nearly_spent):
-        return b""  # The others come first next time.
+        return NOTHING  # The others come first next time.
     offset, size = asked.fetch_offset, max(allowed, 1)
-    read = partial(log.read, offset, size, limit, cached=True, strict=strict)
+    find = partial(log.find, offset, size, limit, cached=True, strict=strict)
     try:
         if size >= LONG_READ_BYTES and context.broker.committer.is_waited_for:
-            records = await context.broker.read_on_thread(read)
+            records = await context.broker.read_on_thread(find)
         else:
-            records = read()
+            records = find()
     except NotCached:
         records = await context.broker.read_on_thread(
-            log.read, offset, min(size, COLD_READ_BYTES), limit
+            log.find, offset, min(size, COLD_READ_BYTES), limit
         )
         if len(records) > allowed and strict:
-            return b""
+            return NOTHING
     if records:
         budget.left -= len(records)
         budget.is_empty_so_far = False
@@ -180,14 +181,14 @@ async def _records(
 
 
 async def _aborted(
-    partition: Partition, records: memoryview | bytes, limit: int, context: RequestContext
+    partition: Partition, records: Records, limit: int, context: RequestContext
 ) -> list[AbortedTransaction]:
     """Tell which transactions in these records the reader must leave out."""
-    log, view = partition.log, memoryview(records)
+    log = partition.log
     try:
-        found = log.aborted_in(view, limit, cached=True)
+        found = log.aborted_in(records, limit, cached=True)
     except NotCached:
-        found = await context.broker.read_on_thread(log.aborted_in, view, limit)
+        found = await context.broker.read_on_thread(log.aborted_in, records, limit)
     return [
         AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
         for each in found
@@ -217,16 +218,21 @@ def _is_enough(
         followed, partition = session.partitions.get(key), _find(key, context)
         if followed is None or not isinstance(partition, Partition):
             continue
-        records = memoryview(answer.records or b"")
+        records = _records_of(answer)
         is_committed = request.isolation_level == READ_COMMITTED
         limit = answer.last_stable_offset if is_committed else answer.high_watermark
-        if next_offset_after(records, followed.request.fetch_offset) >= limit:
+        if next_offset_of(records, followed.request.fetch_offset) >= limit:
             available += len(records)
         elif followed.request.fetch_offset < partition.log.active.base_offset:
             return True
         else:
             available += followed.request.partition_max_bytes
     return available >= request.min_bytes
+
+
+def _records_of(answer: PartitionData) -> Records:
+    records = answer.records or NOTHING
+    return records if isinstance(records, Stretch) else memoryview(at_hand(records))
 
 
 def _respond(answers: Answers, session: Session) -> FetchResponse:
