@@ -27,6 +27,8 @@ EVERY_TYPE = pa.schema(
         ("day", pa.date32()),
         ("price", pa.decimal128(10, 2)),
         ("tags", pa.list_(pa.string())),
+        ("labels", pa.map_(pa.string(), pa.int64())),
+        ("prices", pa.list_(pa.decimal128(10, 2))),
         ("place", pa.struct([("x", pa.float64()), ("names", pa.list_(pa.int32()))])),
     ]
 )
@@ -140,6 +142,12 @@ FITTING = {
     "tags": st.lists(TEXTS.map(json.dumps) | st.just("null"), max_size=3).map(
         lambda each: f"[{','.join(each)}]"
     ),
+    "labels": st.sampled_from(
+        ['{"a":1,"b":null}', '{"a":1,"b":2,"a":3}', "{}", "null", '{"":0}', '{"a":"x"}', "[]"]
+    ),
+    "prices": st.lists(NUMBERS | st.just("null"), max_size=3).map(
+        lambda each: f"[{','.join(each)}]"
+    ),
     "place": st.sampled_from(
         ['{"x":1,"names":[1,null]}', '{"x":1,"x":2}', "{}", "null", '{"z":[]}']
     ),
@@ -169,6 +177,11 @@ VALUES = st.one_of(
 @example(values=[b'{"place":{}', b"}", b"{}{}"])
 @example(values=[b'{"tags":["}', b'{"]}'])
 @example(values=[b'{"price":123456789.1}'])
+@example(values=[b'{"price":7e-56}'])
+@example(values=[b'{"real":-0}', b'{"single":-0 }', b'{"place":{"x":-0}}', b'{"real":-0.0}'])
+@example(
+    values=[b'{"at":"2026-09-01T10:00Z"}', b'{"at":"2026-09-01"}', b'{"at":"2026-09-01 10:00"}']
+)
 def test_a_value_is_read_as_if_it_stood_alone(values: list[bytes | None]) -> None:
     check(EVERY_TYPE, values)
 
@@ -246,14 +259,21 @@ class TestMeaning:
 
     def test_what_must_not_be_null(self) -> None:
         inner = pa.struct([pa.field("x", pa.int64(), nullable=False)])
+        counts = pa.map_(pa.string(), pa.field("value", pa.int64(), nullable=False))
         schema = pa.schema(
-            [pa.field("a", pa.int64(), nullable=False), ("s", inner), ("l", pa.list_(inner))]
+            [
+                pa.field("a", pa.int64(), nullable=False),
+                ("s", inner),
+                ("l", pa.list_(inner)),
+                ("m", counts),
+            ]
         )
-        good = b'{"a":1,"s":null,"l":[null,{"x":1}]}'
+        good = b'{"a":1,"s":null,"l":[null,{"x":1}],"m":{"k":1}}'
         assert rows(schema, good)[0]["a"] == 1
         assert reason(schema, None) == "field a is missing or null"
         assert reason(schema, b'{"a":1,"s":{}}') == "field s.x is missing or null"
         assert reason(schema, b'{"a":1,"l":[{"x":null}]}') == "field l[].x is missing or null"
+        assert reason(schema, b'{"a":1,"m":{"k":null}}') == "field m.k is missing or null"
 
     @pytest.mark.parametrize(
         ("value", "said"),

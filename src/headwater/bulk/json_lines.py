@@ -1,7 +1,7 @@
 """Which JSON values may be parsed together, as lines of one text: found for all of them at once.
 
-A value that begins with `{`, ends with `}` and has no newline of its own is a line. Some of those are still
-read one by one, because Arrow reads what Python does not: `Inf`, and any depth.
+A value that begins with `{`, ends with `}` and has no newline of its own is a line, unless it may be nested
+too deeply.
 """
 
 from collections.abc import Iterator
@@ -20,13 +20,9 @@ _DEEP: Final = 800
 """A value with fewer brackets is not nested so deeply that reading it alone would give up."""
 
 _OPEN, _CLOSE = b"{}"
-_NEWLINE, _NUL, _FIRST_PRINTABLE = b"\n\0 "
+_NEWLINE, _FIRST_PRINTABLE = b"\n "
 _LOWER: Final = 0x20
 """The bit by which `[` and `{` differ, and the case of letters."""
-
-_I, _N, _F = b"Inf"
-_IS_AFTER_INF: Final = np.isin(np.arange(256), list(b"i,]} \t\r\n"))
-"""What may follow `Inf` where it is a number; `i` is of `Infinity`."""
 
 
 def are_lines(values: pa.Array) -> npt.NDArray[np.bool_]:
@@ -46,23 +42,17 @@ def are_lines(values: pa.Array) -> npt.NDArray[np.bool_]:
         return fits
     used = data[bounds[0] : bounds[-1]]
     bounds = bounds - bounds[0]
-    for places in _doubtful_places(used):
+    for places in _newlines(used):
         fits[np.searchsorted(bounds, places, side="right") - 1] = False
     if (sizes > 2 * _DEEP).any():
         fits &= _brackets(used, bounds) <= _DEEP
     return fits
 
 
-def _doubtful_places(data: Bytes) -> Iterator[Numbers]:
-    """Where there are bytes that break a text of lines, or a number that only Arrow takes for one."""
+def _newlines(data: Bytes) -> Iterator[Numbers]:
     for start, chunk in _chunks(data):
         if chunk.min() < _FIRST_PRINTABLE:
-            yield start + np.flatnonzero((chunk == _NEWLINE) | (chunk == _NUL))
-        places = start + np.flatnonzero(chunk == _I)
-        if len(places):
-            places = places[places < len(data) - 3]
-            is_inf = (data[places + 1] == _N) & (data[places + 2] == _F)
-            yield places[is_inf & _IS_AFTER_INF[data[places + 3]]]
+            yield start + np.flatnonzero(chunk == _NEWLINE)
 
 
 def _brackets(data: Bytes, bounds: Numbers) -> Numbers:

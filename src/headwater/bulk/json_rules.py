@@ -140,6 +140,8 @@ def _floating(kind: pa.DataType) -> Convert:
         if not isinstance(value, _Whole | _Real):
             raise _refused(value, name, "a number")
         number = float(value)
+        if isinstance(value, _Whole):
+            number += 0.0  # a whole number has no sign of zero: -0 is 0
         if np.isinf(number) and not value.endswith("Infinity"):
             raise _refused(value, name, "a number of 64 bits")
         with np.errstate(over="ignore"):

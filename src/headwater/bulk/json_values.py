@@ -1,35 +1,49 @@
 """JSON values -> typed Arrow columns, many at a time, by the rules of `json_rules.py`.
 
-Values are joined by newlines and parsed by Arrow as one text. That is sound for values that begin with `{`,
-end with `}` and have no newline of their own: where one such value meets the next (`}`, newline, `{`), a
-parser is between two objects or finds an error, for in JSON no `{` follows a `}`, and no newline stands in
-a string. So as many objects as values means: one object each. All other values, and those in which Arrow
-finds fault, are read one by one.
+Values are joined by newlines and decoded as one text. That is sound for values that begin with `{`, end
+with `}` and have no newline of their own: where one such value meets the next (`}`, newline, `{`), a parser
+is between two objects or finds an error, for in JSON no `{` follows a `}`, and no newline stands in a
+string. So as many objects as values means: one object each. All other values, and those in which fault is
+found, are read one by one.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json as pj
 
+from headwater.bulk.json_columns import column_of
 from headwater.bulk.json_lines import are_lines
 from headwater.bulk.json_rules import converter, read_object
 from headwater.bulk.varints import Numbers
 from headwater.errors import UnreadableValue
 
-_STRETCHES: Final = (16_384, 16_384, 256)
-"""How many values are parsed together: at first, without the known faults, and at last."""
+_STRETCHES: Final = (1024, 1024, 64)
+"""How many values are parsed together: at first, without the known faults, and at last.
+
+More do not fit into the processor's cache, with all the objects that are made of them.
+"""
 
 _FEW: Final = 4
 _FAR_APART: Final = 250
 """Faults that are few, or so many values apart, are looked for one after the other."""
 
-_ROW: Final = re.compile(r" in row (\d+)")
+_ROW: Final = re.compile(r" - at `\$\[(\d+)\]")
+_BYTE: Final = re.compile(r" \(byte (\d+)\)$")
+
+
+class _Misfit(Exception):
+    """One of the values is not what the columns take."""
+
+    def __init__(self, row: int | None = None) -> None:
+        super().__init__()
+        self.row = row
+        """Which one, if that is known."""
 
 
 class Refused(NamedTuple):
@@ -61,17 +75,14 @@ class JsonParser:
         """Raises `NotSupported` for a type that JSON cannot fill."""
         self._type = pa.struct(list(schema))
         self._convert = converter(pa.field("", self._type, nullable=False))
-        self._text_type = _as_arrow_parses(self._type)
-        self._options = pj.ParseOptions(
-            explicit_schema=None if self._text_type is None else pa.schema(list(self._text_type)),
-            unexpected_field_behavior="ignore",
-        )
+        self._column = column_of(self._type)
+        self._decoder = msgspec.json.Decoder(self._column.decoded if self._column else Any)
 
     def parse(self, values: pa.Array) -> Parsed:
         """Parse an array of binary."""
         refused: list[Refused] = []
         are_joinable = are_lines(values)
-        if self._text_type is None:
+        if self._column is None:
             are_joinable[:] = False
         pieces = list(self._in_bulk(values, np.flatnonzero(are_joinable), refused))
         pieces += self._singly(values, np.flatnonzero(~are_joinable), refused)
@@ -84,59 +95,64 @@ class JsonParser:
         refused: list[Refused],
         sizes: tuple[int, ...] = _STRETCHES,
     ) -> Iterator[_Piece]:
-        """Parse stretch by stretch; where Arrow finds fault, read the faulty values singly."""
+        """Parse stretch by stretch; where fault is found, read the faulty values singly."""
         for start in range(0, len(positions), sizes[0]):
             stretch = positions[start : start + sizes[0]]
             chosen = _chosen(values, stretch)
             try:
                 yield _Piece(stretch, self._parse(chosen))
-            except pa.ArrowInvalid as error:
+            except _Misfit as misfit:
                 smaller = sizes[1:]
-                faults = self._faults(chosen, error) if smaller else slice(None)
+                faults = self._faults(chosen, misfit) if smaller else slice(None)
                 yield from self._singly(values, stretch[faults], refused)
                 if smaller:
                     yield from self._in_bulk(values, np.delete(stretch, faults), refused, smaller)
 
-    def _faults(self, values: pa.Array, error: pa.ArrowInvalid) -> list[int]:
-        """Which of the values Arrow finds fault with, as far as it says so, and while they are few."""
+    def _faults(self, values: pa.Array, misfit: _Misfit) -> list[int]:
+        """Which of the values are at fault, as far as that is said, and while they are few."""
         faults: list[int] = []
         start = 0
-        while (found := _ROW.search(str(error))) and len(faults) <= _FEW + start // _FAR_APART:
-            fault = start + int(found[1])
+        while misfit.row is not None and len(faults) <= _FEW + start // _FAR_APART:
+            fault = start + misfit.row
             if fault >= len(values):
                 break  # rows are no longer values: one of them holds two objects
             faults.append(fault)
             start = fault + 1
             try:
-                self._read(values[start:])
-            except pa.ArrowInvalid as another:
-                error = another
+                self._decode(values[start:])
+            except _Misfit as another:
+                misfit = another
             else:
                 break
         return faults
 
     def _parse(self, values: pa.Array) -> pa.StructArray:
-        """Parse values that can be joined; raises `ArrowInvalid` if any of them is at fault."""
-        table = self._read(values)
-        if table.num_rows != len(values):
-            raise pa.ArrowInvalid("a value holds more than one object")
-        columns = [each.combine_chunks() for each in table.columns]
-        parsed = pa.StructArray.from_arrays(columns, fields=list(table.schema))
-        if self._text_type != self._type:
-            parsed = parsed.cast(self._type)
-        _refuse_misfits(parsed)
+        """Parse values that can be joined; raises `_Misfit` if any of them is at fault."""
+        assert self._column is not None
+        rows = self._decode(values)
+        if len(rows) != len(values):
+            raise _Misfit  # a value holds more than one object
+        try:
+            parsed = self._column.to_array(rows)
+        except (pa.ArrowInvalid, OverflowError) as error:
+            raise _Misfit from error
+        _refuse_forbidden_nulls(parsed)
         return parsed
 
-    def _read(self, values: pa.Array) -> pa.Table:
-        text = values.cast(pa.string())  # fails for what is not UTF-8
+    def _decode(self, values: pa.Array) -> list[Any]:
+        try:
+            text = values.cast(pa.string())
+        except pa.ArrowInvalid as error:
+            raise _Misfit from error  # not UTF-8
         joined = pc.binary_join(
             pa.ListArray.from_arrays(pa.array([0, len(text)], pa.int32()), text), "\n"
         )[0].as_buffer()
-        return pj.read_json(
-            pa.BufferReader(joined),
-            read_options=pj.ReadOptions(use_threads=False, block_size=joined.size + 1),
-            parse_options=self._options,
-        )
+        try:
+            return self._decoder.decode_lines(joined)
+        except msgspec.DecodeError as error:
+            raise _Misfit(_row_at_fault(str(error), joined)) from error
+        except RecursionError as error:
+            raise _Misfit from error
 
     def _singly(
         self, values: pa.Array, positions: Numbers, refused: list[Refused]
@@ -173,39 +189,28 @@ def _chosen(values: pa.Array, positions: Numbers) -> pa.Array:
     return values.take(pa.array(positions))
 
 
-def _as_arrow_parses(kind: pa.DataType) -> pa.DataType | None:
-    """The type to parse first and to cast then; None if Arrow's parser has none."""
-    if pa.types.is_struct(kind):
-        children = [_as_arrow_parses(each.type) for each in kind]
-        if None in children:
-            return None
-        return pa.struct(
-            [pa.field(each.name, child) for each, child in zip(kind, children, strict=True)]
-        )
-    if pa.types.is_map(kind) or pa.types.is_binary(kind):
-        return None
-    if pa.types.is_list(kind):
-        child = _as_arrow_parses(kind.value_type)
-        return None if child is None else pa.list_(pa.field(kind.value_field.name, child))
-    if pa.types.is_float32(kind):
-        return pa.float64()
-    if pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz is None):
-        return pa.string()
-    return kind
+def _row_at_fault(said: str, text: pa.Buffer) -> int | None:
+    if found := _ROW.search(said):
+        return int(found[1])
+    if found := _BYTE.search(said):
+        return bytes(memoryview(text)[: int(found[1])]).count(b"\n")
+    return None
 
 
-def _refuse_misfits(parsed: pa.Array) -> None:
-    """Raise `ArrowInvalid` for what Arrow lets pass: forbidden nulls, decimals of too many digits."""
+def _refuse_forbidden_nulls(parsed: pa.Array) -> None:
     kind = parsed.type
     if pa.types.is_struct(kind):
         for child, values in zip(kind, parsed.flatten(), strict=True):
             if not child.nullable and values.null_count > parsed.null_count:
-                raise pa.ArrowInvalid(f"{child.name} is null")
-            _refuse_misfits(values)
+                raise _Misfit
+            _refuse_forbidden_nulls(values)
     elif pa.types.is_list(kind):
-        values = parsed.flatten()
-        if not kind.value_field.nullable and values.null_count:
-            raise pa.ArrowInvalid(f"an element of {kind} is null")
-        _refuse_misfits(values)
-    elif pa.types.is_decimal(kind):
-        parsed.validate(full=True)
+        _refuse_nulls_of(kind.value_field, parsed.flatten())
+    elif pa.types.is_map(kind):
+        _refuse_nulls_of(kind.item_field, parsed.items)
+
+
+def _refuse_nulls_of(field: pa.Field, values: pa.Array) -> None:
+    if not field.nullable and values.null_count:
+        raise _Misfit
+    _refuse_forbidden_nulls(values)
