@@ -76,7 +76,7 @@ def test_a_producer_that_was_connected_fails_within_its_time_limit(
 
 def test_a_bounded_read_does_not_outwait_a_broker_that_is_gone(filled: HeadwaterProcess) -> None:
     with (
-        headwater.connect(filled.bootstrap, timeout_s=3) as client,
+        headwater.connect(filled.bootstrap, timeout_s=8) as client,
         client.consumer("t", until=100) as records,
     ):
         assert next(records).value == 1

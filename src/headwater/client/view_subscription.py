@@ -4,7 +4,7 @@ import http.client
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, repeat
 from types import TracebackType
 from typing import Any, Final, Literal, Self
 
@@ -65,8 +65,7 @@ class Subscription:
         """The id of the last event that was handed out: where to go on."""
 
     def __iter__(self) -> Iterator[Change]:
-        while not self._is_closed:
-            self._connect()
+        while self._connect():
             if self._is_in_snapshot:
                 yield Change("resync", reason="the connection broke during the snapshot")
             yield from self._changes()
@@ -90,9 +89,11 @@ class Subscription:
     ) -> None:
         self.close()
 
-    def _connect(self) -> None:
+    def _connect(self) -> bool:
+        """Whether there is a stream to read; there is none once this is closed."""
         deadline_s = time.monotonic() + self._server.timeout_s
-        for attempt in count():
+        waits_s = chain(_RETRY_S, repeat(_RETRY_S[-1]))
+        while not self._is_closed:
             try:
                 self._stream = self._server.stream(
                     "views",
@@ -102,11 +103,15 @@ class Subscription:
                     last_id=self.last_id,
                 )
             except Unavailable:
-                if self._is_closed or time.monotonic() > deadline_s:
+                if time.monotonic() > deadline_s and not self._is_closed:
                     raise
-                time.sleep(_RETRY_S[min(attempt, len(_RETRY_S) - 1)])
+                time.sleep(next(waits_s))
             else:
-                return
+                # Who closed this meanwhile did not know of the stream that was under way.
+                if not self._is_closed:
+                    return True
+                self._stream.close()
+        return False
 
     def _changes(self) -> Iterator[Change]:
         """Until the connection ends, in whatever way."""

@@ -232,11 +232,8 @@ class PartitionLog:
         for segment in self._segments_from(offset):
             if segment.base_offset >= limit:
                 break
-            end = Place(segment.durable_size, min(limit, segment.next_offset))
             try:
-                if limit < segment.next_offset:
-                    stop = segment.find(limit, end.position, cached=cached)
-                    end = end if stop is None else Place(stop[0], limit)
+                end = _end_in(segment, limit, cached=cached)
                 found = segment.read_from(
                     offset, end.position, max_bytes, cached=cached, strict=strict
                 )
@@ -246,7 +243,9 @@ class PartitionLog:
             if found is not None:
                 piece, rest = found
                 last = segment.last_place(rest, rest.position + max_bytes - len(piece), end)
-                return Stretch(segment, piece, rest, last) if piece and last > rest else piece
+                if not piece or last <= rest:
+                    return piece
+                return Stretch(segment, piece, rest, last, self._report)
             if offset < min(limit, segment.next_offset):
                 missing = Corruption(f"records are missing at the end of {segment.path.name}")
                 self._report(segment, offset, missing)
@@ -486,3 +485,12 @@ class PartitionLog:
         for offset in snapshot_offsets(self.disk.names(self.directory)):
             if offset < needed:
                 self.disk.remove(snapshot_path(self.directory, offset))
+
+
+def _end_in(segment: Segment, limit: int, *, cached: bool) -> Place:
+    """Where somebody who may read up to `limit` stops in a segment."""
+    end = Place(segment.durable_size, min(limit, segment.next_offset))
+    if limit >= segment.next_offset:
+        return end
+    found = segment.find(limit, end.position, cached=cached)
+    return end if found is None else Place(found[0], limit)

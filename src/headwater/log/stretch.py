@@ -5,17 +5,26 @@ begin while most of it is still on disk, and a slow reader of a long one costs n
 later piece ends the stretch: the segment remembers the place, and the next stretch ends before it.
 """
 
+from collections.abc import Callable
+
+from headwater.errors import Corruption
 from headwater.log.segment import PIECE_BYTES, Place, Segment
 from headwater.wire.encoder import Deferred
 from headwater.wire.record_batch import next_offset_after, read_header
+
+Report = Callable[[Segment, int, Corruption], None]
+"""Says that a segment is damaged at an offset."""
 
 
 class Stretch(Deferred):
     """Batches from the first one in `piece` up to `end`."""
 
-    def __init__(self, segment: Segment, piece: memoryview, rest: Place, end: Place) -> None:
+    def __init__(
+        self, segment: Segment, piece: memoryview, rest: Place, end: Place, report: Report
+    ) -> None:
         super().__init__(len(piece) + end.position - rest.position)
         self._segment = segment
+        self._report = report
         self._piece: memoryview | None = piece
         self._rest = rest
         self._end = end
@@ -44,10 +53,15 @@ class Stretch(Deferred):
 
     def load(self, *, cached: bool = False) -> None:
         """Read and check the next piece, so that `take` has it at hand; raises `Corruption`."""
-        if self._piece is None:
+        if self._piece is not None:
+            return
+        try:
             self._piece, self._rest = self._segment.read_piece(
                 self._rest, self._end.position, PIECE_BYTES, cached=cached
             )
+        except Corruption as error:
+            self._report(self._segment, self._rest.offset, error)
+            raise
 
 
 Records = memoryview | Stretch
