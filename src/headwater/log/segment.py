@@ -25,7 +25,7 @@ from headwater.wire.record_batch import (
 
 WALK_BYTES = 16 * 1024
 SCAN_BYTES = 1 << 20
-LONG_READ_BYTES = 256 << 10
+TRIMMED_FROM_BYTES = 256 << 10
 PIECE_BYTES = 1 << 20
 """What readers are given at once: it is still in the processor's cache when it is sent."""
 RESYNC_BYTES = 128 << 10
@@ -392,7 +392,7 @@ class Segment:
 
         Only of long reads: a short one would lose more than it saves, as the index is sparse.
         """
-        if size < LONG_READ_BYTES:
+        if size < TRIMMED_FROM_BYTES:
             return size
         known = self._last_indexed(position + size).position - position
         return known if known > 0 else size
