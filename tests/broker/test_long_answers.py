@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from broker.calls import create_topic, fetch, fetch_data, produce, wait_until
 from conformance.batches import batch
@@ -148,6 +148,38 @@ def test_a_real_consumer_gets_what_is_good_and_is_told_where_damage_begins(broke
 
     assert offsets == list(range(7))
     assert errors == [KafkaError.INVALID_MSG]
+
+
+def test_an_aborted_transaction_behind_the_first_piece_is_not_shown(broker: Broker) -> None:
+    create_topic(broker, "decided")
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap, "transactional.id": "t", "batch.num.messages": 1}
+    )
+    producer.init_transactions(30)
+    for outcome in ("kept", "kept", "dropped", "kept", "dropped", "kept"):
+        producer.begin_transaction()
+        for _ in range(3):
+            producer.produce("decided", os.urandom(400_000), key=outcome)
+        if outcome == "kept":
+            producer.commit_transaction(30)
+        else:
+            producer.flush(30)
+            producer.abort_transaction(30)
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": "g",
+            "fetch.message.max.bytes": 8_000_000,
+            "enable.partition.eof": True,
+        }
+    )
+    consumer.assign([TopicPartition("decided", 0, 0)])
+    keys = []
+    while (message := consumer.poll(30)) is not None and message.error() is None:
+        keys.append(message.key())
+    consumer.close()
+
+    assert keys == [b"kept"] * 12
 
 
 def damage(broker: Broker, offset: int) -> None:

@@ -65,8 +65,11 @@ class Segment:
         self._index: Index | None = None
         self._aborted: AbortedIndex | None = None
         self._file: File | None = None
-        self.damaged: set[Place] = set()
-        """Where a batch was found damaged: what is read in pieces ends before it."""
+        self.damaged: frozenset[Place] = frozenset()
+        """Where a batch was found damaged: what is read in pieces ends before it.
+
+        Replaced, never changed: threads find damage while others look.
+        """
 
     @property
     def path(self) -> Path:
@@ -272,7 +275,7 @@ class Segment:
                 good += header.size
                 expected = header.next_offset
         except Corruption:
-            self.damaged.add(Place(position + good, expected))
+            self.damaged |= {Place(position + good, expected)}
             if good == 0:
                 raise
         return view[:good], Place(position + good, expected)
