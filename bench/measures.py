@@ -34,6 +34,7 @@ class Scale:
     """How much is written and for how long: the short form is for a look, not for the record."""
 
     rounds: int
+    looks: int
     starts: int
     bytes_per_shape: int
     latency_seconds: float
@@ -43,6 +44,7 @@ class Scale:
 
 FULL: Final = Scale(
     rounds=3,
+    looks=7,
     starts=5,
     bytes_per_shape=400_000_000,
     latency_seconds=10,
@@ -51,6 +53,7 @@ FULL: Final = Scale(
 )
 QUICK: Final = Scale(
     rounds=1,
+    looks=3,
     starts=3,
     bytes_per_shape=100_000_000,
     latency_seconds=5,
@@ -92,8 +95,8 @@ def throughput(sides: Sides, scale: Scale) -> None:
             report_throughput(report, f"produce {shape}", written, cpu)
             # What one broker has left in the page cache must not reach the disk in the other's turn.
             os.sync()
-        # Reading is over so soon that one look is not enough.
-        for _ in range(3):
+        # Reading is over within a second: one look would show more of the machine than of the brokers.
+        for _ in range(scale.looks):
             for broker, report in sides:
                 with broker_cpu(broker) as cpu:
                     read = apart(load.consume, broker.bootstrap, topic, partitions, size_bytes)

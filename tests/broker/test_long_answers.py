@@ -13,9 +13,17 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from broker.calls import create_topic, fetch, fetch_data, produce, wait_until
 from conformance.batches import batch
 from conformance.raw import Connection, ErrorCode, encode
+from headwater.broker.context import RequestContext
+from headwater.broker.handlers.fetch import fetch as fetch_handler
 from headwater.log.disk import Buffer
 from headwater.testing import Broker
 from headwater.testing.disk import Fault, FaultyDisk, FaultyFile
+from headwater.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
 
 COUNT = 16
 RECORDS = batch(os.urandom(500_000))
@@ -130,6 +138,59 @@ def test_damage_in_the_middle_of_an_answer_is_told_when_asked_again(
         behind = fetch(connection, "long", offset=8).records
         assert (int.from_bytes(behind[:8]), len(behind) % ONE) == (8, 0)
     assert caplog.text.count("damage found") == 1
+
+
+def test_damage_in_a_partition_behind_a_long_one_is_told_when_asked_again(broker: Broker) -> None:
+    create_topic(broker, "longer")
+    damage(broker, offset=0)
+    both = fetch_data("longer", partition_max_bytes=4 * ONE)
+    both["topics"] += fetch_data("long")["topics"]
+    with Connection(broker.bootstrap) as connection:
+        for _ in range(COUNT):
+            produce(connection, "longer", RECORDS)
+        connection.send("fetch", 11, **both)
+        with pytest.raises(ConnectionError):
+            connection.receive()
+    with Connection(broker.bootstrap) as connection:
+        good, bad = (
+            each.partitions[0] for each in connection.request("fetch", 11, **both).responses
+        )
+    assert (good.error_code, len(good.records)) == (ErrorCode.none, 4 * ONE)
+    assert (bad.error_code, len(bad.records)) == (ErrorCode.corrupt_message, 0)
+
+
+def test_partitions_of_a_long_answer_are_all_there(broker: Broker, disk: ForgetfulDisk) -> None:
+    everything = fetch_data("long", partition_max_bytes=4 * ONE)
+    for name in ("second", "third"):
+        create_topic(broker, name)
+        everything["topics"] += fetch_data(name, partition_max_bytes=3 * ONE)["topics"]
+    with Connection(broker.bootstrap) as connection:
+        for _ in range(4):
+            produce(connection, "second", RECORDS)
+            produce(connection, "third", RECORDS)
+        for forgotten_from in (1 << 60, 2 * ONE, 0):
+            disk.forgotten_from = forgotten_from
+            answers = connection.request("fetch", 11, **everything).responses
+            sizes = [len(each.partitions[0].records) // ONE for each in answers]
+            # What comes from disk is read a megabyte at a time.
+            assert sizes == ([4, 3, 3] if forgotten_from else [2, 2, 2])
+
+
+def test_what_is_in_memory_is_answered_at_once(broker: Broker, disk: ForgetfulDisk) -> None:
+    wanted = FetchPartition(partition=0, partition_max_bytes=ONE)
+    topic = FetchTopic(topic="long", partitions=[wanted])
+    request = FetchRequest(session_epoch=-1, max_bytes=ONE, min_bytes=1, topics=[topic])
+
+    async def answer() -> object:
+        answered = fetch_handler(request, RequestContext(broker.embedded, 11, "", ""))
+        if isinstance(answered, FetchResponse):
+            return "at once"
+        await answered
+        return "later"
+
+    assert broker.call(answer) == "at once"
+    disk.forgotten_from = 0
+    assert broker.call(answer) == "later"
 
 
 def test_a_real_consumer_gets_what_is_good_and_is_told_where_damage_begins(broker: Broker) -> None:

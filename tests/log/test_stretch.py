@@ -132,6 +132,35 @@ def test_many_small_batches_are_all_there(tmp_path: Path) -> None:
     assert seen == list(range(5000))
 
 
+@pytest.mark.parametrize("offset", [0, 5, COUNT - 1])
+def test_what_is_read_later_is_the_same(log: PartitionLog, offset: int) -> None:
+    for max_bytes in (ONE, 2 * ONE - 1, 5 * ONE, WHOLE):
+        read = log.find(offset, max_bytes, COUNT)
+        stretch = log.find(offset, max_bytes, COUNT, strict=True, unread=True)
+        assert isinstance(stretch, Stretch)
+        assert not stretch.is_loaded
+        assert stretch.first_offset == offset
+        pieces = taken(read) if isinstance(read, Stretch) else [bytes(read)]
+        assert len(stretch) == len(b"".join(pieces))
+        assert b"".join(taken(stretch)) == b"".join(pieces)
+
+
+def test_what_has_no_room_is_not_read_later(log: PartitionLog) -> None:
+    assert len(log.find(0, ONE - 1, COUNT, strict=True, unread=True)) == 0
+
+
+def test_damage_at_the_beginning_of_what_is_read_later_is_told_when_asked_again(
+    log: PartitionLog,
+) -> None:
+    damage(log, 3)
+    stretch = log.find(3, WHOLE, COUNT, strict=True, unread=True)
+    assert isinstance(stretch, Stretch)
+    with pytest.raises(Corruption, match="offset 3 "):
+        stretch.load()
+    with pytest.raises(Corruption, match="offset 3 "):
+        log.find(3, WHOLE, COUNT, strict=True, unread=True)
+
+
 @pytest.mark.parametrize("victim", [1, 3, 7, COUNT - 1])
 def test_damage_in_a_later_piece_is_never_served_and_met_but_once(
     log: PartitionLog, victim: int

@@ -214,14 +214,21 @@ class PartitionLog:
         return found.take() if isinstance(found, Stretch) else found
 
     def find(
-        self, offset: int, max_bytes: int, limit: int, *, cached: bool = False, strict: bool = False
+        self,
+        offset: int,
+        max_bytes: int,
+        limit: int,
+        *,
+        cached: bool = False,
+        strict: bool = False,
+        unread: bool = False,
     ) -> Records:
         """Return whole batches from the one that holds `offset`, all below `limit`.
 
         At least one batch, however large; with `strict`, none that is larger than `max_bytes`. They are
-        read and checked, if they are more than one piece those of the first. With `cached`, raises
-        `NotCached` rather than wait for the disk. Raises `OffsetOutOfRange`, and `Corruption` if the batch
-        at `offset` is damaged.
+        read and checked, if they are more than one piece those of the first; with `unread`, not even
+        those. With `cached`, raises `NotCached` rather than wait for the disk. Raises `OffsetOutOfRange`,
+        and `Corruption` if the batch at `offset` is known to be damaged.
         """
         if not self.log_start_offset <= offset <= self.next_offset:
             raise OffsetOutOfRange(
@@ -234,6 +241,8 @@ class PartitionLog:
                 break
             try:
                 end = _end_in(segment, limit, cached=cached)
+                if unread and (places := segment.places(offset, end, max_bytes, cached=cached)):
+                    return Stretch(segment, *places, self._report)
                 found = segment.read_from(
                     offset, end.position, max_bytes, cached=cached, strict=strict
                 )
@@ -245,7 +254,7 @@ class PartitionLog:
                 last = segment.last_place(rest, rest.position + max_bytes - len(piece), end)
                 if not piece or last <= rest:
                     return piece
-                return Stretch(segment, piece, rest, last, self._report)
+                return Stretch(segment, rest, last, self._report, piece)
             if offset < min(limit, segment.next_offset):
                 missing = Corruption(f"records are missing at the end of {segment.path.name}")
                 self._report(segment, offset, missing)

@@ -1,6 +1,6 @@
 """A stretch of a segment: whole batches, one behind the other, read and checked piece by piece.
 
-Only the first piece is read at once; how far the rest reaches is known from the index. So an answer can
+At most the first piece is read at once; how far the rest reaches is known from the index. So an answer can
 begin while most of it is still on disk, and a slow reader of a long one costs no memory. Damage found in a
 later piece ends the stretch: the segment remembers the place, and the next stretch ends before it.
 """
@@ -17,18 +17,23 @@ Report = Callable[[Segment, int, Corruption], None]
 
 
 class Stretch(Deferred):
-    """Batches from the first one in `piece` up to `end`."""
+    """Batches from `rest` up to `end`, after those in `piece` that are read already."""
 
     def __init__(
-        self, segment: Segment, piece: memoryview, rest: Place, end: Place, report: Report
+        self,
+        segment: Segment,
+        rest: Place,
+        end: Place,
+        report: Report,
+        piece: memoryview | None = None,
     ) -> None:
-        super().__init__(len(piece) + end.position - rest.position)
+        super().__init__(len(piece or b"") + end.position - rest.position)
         self._segment = segment
         self._report = report
-        self._piece: memoryview | None = piece
+        self._piece = piece
         self._rest = rest
         self._end = end
-        self.first_offset = read_header(piece).base_offset
+        self.first_offset = rest.offset if piece is None else read_header(piece).base_offset
 
     @property
     def next_offset(self) -> int:

@@ -1,13 +1,17 @@
 """Fetch: what each partition holds from an offset on; waits for more by notification, never by polling."""
 
 import asyncio
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
 from headwater.broker.context import RequestContext
 from headwater.broker.fetch_sessions import Followed, Session, TopicKey
 from headwater.broker.partition import Partition
+from headwater.broker.reading import Reading, at_once, on_threads
 from headwater.errors import HeadwaterError
+from headwater.log.partition import PartitionLog
 from headwater.log.segment import NOTHING, NotCached
 from headwater.log.stretch import Records, Stretch, next_offset_of
 from headwater.wire.encoder import at_hand
@@ -38,6 +42,8 @@ class Budget:
     size: int
     left: int
     is_empty_so_far: bool = True
+    has_begun: bool = False
+    """Whether it goes out while it is read: then nothing more has to be read before."""
 
     @property
     def is_nearly_spent(self) -> bool:
@@ -45,13 +51,25 @@ class Budget:
         return self.left < self.size // 8
 
 
-async def fetch(request: FetchRequest, context: RequestContext) -> FetchResponse:
+def fetch(
+    request: FetchRequest, context: RequestContext
+) -> FetchResponse | Awaitable[FetchResponse]:
     by_id = context.version >= FIRST_VERSION_WITH_TOPIC_IDS
     session = context.broker.fetch_sessions.enter(request, by_id=by_id)
     if isinstance(session, ErrorCode):
         return FetchResponse(error_code=session)
-    answers = await _collect(request, session, context)
-    if request.max_wait_ms > 0 and not _is_enough(answers, request, session, context):
+    answers = _collect_at_once(request, session, context)
+    if answers is not None and _is_enough(answers, request, session, context):
+        return _respond(answers, session)
+    return _fetch_later(answers, request, session, context)
+
+
+async def _fetch_later(
+    answers: "Answers | None", request: FetchRequest, session: Session, context: RequestContext
+) -> FetchResponse:
+    if answers is None:
+        answers = await _collect(request, session, context)
+    if not _is_enough(answers, request, session, context):
         answers = await _wait(request, session, context)
     return _respond(answers, session)
 
@@ -86,19 +104,42 @@ async def _wait(request: FetchRequest, session: Session, context: RequestContext
             each.remove_reader(news)
 
 
-async def _collect(request: FetchRequest, session: Session, context: RequestContext) -> Answers:
-    # A copy: another request of the same session may change it while this one reads.
-    followed = list(session.partitions.items())
-    wanted = sum(max(0, each.request.partition_max_bytes) for _, each in followed)
+@contextmanager
+def _room(request: FetchRequest, session: Session, context: RequestContext) -> Iterator["Budget"]:
+    """How long the answer may be; others who are answered meanwhile share the room."""
+    partitions = session.partitions.values()
+    wanted = sum(max(0, each.request.partition_max_bytes) for each in partitions)
     with context.broker.traffic.room_for_fetch(max(0, min(request.max_bytes, wanted))) as room:
         size = min(request.max_bytes, room)
         if context.broker.committer.is_waited_for:
             size = min(size, ANSWER_BESIDE_PRODUCERS_BYTES)
-        budget = Budget(size, left=size)
+        yield Budget(size, left=size)
+
+
+def _collect_at_once(
+    request: FetchRequest, session: Session, context: RequestContext
+) -> Answers | None:
+    """Look at all partitions; None if that takes a thread, for the disk's or for producers' sake."""
+    if context.broker.committer.is_waited_for:
+        return None
+    with _room(request, session, context) as budget:
+        try:
+            return {
+                key: at_once(_read(key, each, request.isolation_level, budget, context))
+                for key, each in session.partitions.items()
+            }
+        except NotCached:
+            return None
+
+
+async def _collect(request: FetchRequest, session: Session, context: RequestContext) -> Answers:
+    with _room(request, session, context) as budget:
         answers = {}
-        for key, each in followed:
+        # A copy: another request of the same session may change it while this one reads.
+        for key, each in list(session.partitions.items()):
             left = budget.left
-            answers[key] = await _read(key, each, request.isolation_level, budget, context)
+            reading = _read(key, each, request.isolation_level, budget, context)
+            answers[key] = await on_threads(reading, context.broker)
             if left - budget.left >= LONG_READ_BYTES:
                 await context.broker.committer.let_producers_by()
         return answers
@@ -114,13 +155,13 @@ def _find(key: tuple[TopicKey, int], context: RequestContext) -> Partition | Err
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if partition is None else partition
 
 
-async def _read(
+def _read(
     key: tuple[TopicKey, int],
     followed: Followed,
     isolation_level: int,
     budget: Budget,
     context: RequestContext,
-) -> PartitionData:
+) -> Reading[PartitionData]:
     asked = followed.request
     found = _find(key, context)
     if isinstance(found, ErrorCode):
@@ -136,8 +177,8 @@ async def _read(
         # Both may move while records are read: an answer tells of no more than was looked at.
         watermark, stable = log.high_watermark, log.last_stable_offset
         limit = stable if is_committed else watermark
-        records = await _records(found, asked, limit, budget, context)
-        aborted = await _aborted(found, records, limit, context) if is_committed else None
+        records = yield from _records(found, asked, limit, budget, context)
+        aborted = (yield from _aborted(log, records, limit)) if is_committed else None
     except HeadwaterError as failure:
         return _error(asked, code_of(failure))
     return PartitionData(
@@ -150,9 +191,9 @@ async def _read(
     )
 
 
-async def _records(
+def _records(
     partition: Partition, asked: FetchPartition, limit: int, budget: Budget, context: RequestContext
-) -> Records:
+) -> Reading[Records]:
     """Find batches up to the limits; the very first batch of an answer may exceed them (KIP-74)."""
     log = partition.log
     if asked.fetch_offset == log.high_watermark:
@@ -162,33 +203,29 @@ async def _records(
     if strict and (allowed <= 0 or budget.is_nearly_spent):
         return NOTHING  # The others come first next time.
     offset, size = asked.fetch_offset, max(allowed, 1)
-    find = partial(log.find, offset, size, limit, cached=True, strict=strict)
+    find = partial(
+        log.find, offset, size, limit, cached=True, strict=strict, unread=budget.has_begun
+    )
     try:
-        if size >= LONG_READ_BYTES and context.broker.committer.is_waited_for:
-            records = await context.broker.read_on_thread(find)
-        else:
-            records = find()
+        is_aside = size >= LONG_READ_BYTES and context.broker.committer.is_waited_for
+        records: Records = (yield find) if is_aside else find()
     except NotCached:
-        records = await context.broker.read_on_thread(
-            log.find, offset, min(size, COLD_READ_BYTES), limit
-        )
+        records = yield partial(log.find, offset, min(size, COLD_READ_BYTES), limit)
         if len(records) > allowed and strict:
             return NOTHING
     if records:
         budget.left -= len(records)
         budget.is_empty_so_far = False
+        budget.has_begun = budget.has_begun or isinstance(records, Stretch)
     return records
 
 
-async def _aborted(
-    partition: Partition, records: Records, limit: int, context: RequestContext
-) -> list[AbortedTransaction]:
+def _aborted(log: PartitionLog, records: Records, limit: int) -> Reading[list[AbortedTransaction]]:
     """Tell which transactions in these records the reader must leave out."""
-    log = partition.log
     try:
         found = log.aborted_in(records, limit, cached=True)
     except NotCached:
-        found = await context.broker.read_on_thread(log.aborted_in, records, limit)
+        found = yield partial(log.aborted_in, records, limit)
     return [
         AbortedTransaction(producer_id=each.producer_id, first_offset=each.first_offset)
         for each in found
@@ -204,11 +241,13 @@ def _error(asked: FetchPartition, error: ErrorCode) -> PartitionData:
 def _is_enough(
     answers: Answers, request: FetchRequest, session: Session, context: RequestContext
 ) -> bool:
-    """An error is told at once; otherwise there must be `min_bytes` of records.
+    """An error is told at once; otherwise there must be `min_bytes` of records, if the reader can wait.
 
     As Kafka counts: what a limit holds back is there, and a reader of older segments never waits.
     """
-    if not answers or any(each.error_code for each in answers.values()):
+    if request.max_wait_ms <= 0 or not answers:
+        return True
+    if any(each.error_code for each in answers.values()):
         return True
     total = sum(len(each.records) for each in answers.values() if each.records is not None)
     if total >= request.min_bytes:
