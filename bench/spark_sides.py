@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from results import OURS, THEIRS
 from runs import Run
 
-from headwater.streams.session import open_session
+from headwater.streams.session import close_session, open_session
 from rigs.process import Unavailable
 from rigs.spark_connector import connector_jars
 
@@ -75,4 +75,4 @@ def spark_sides(run: Run) -> Iterator[tuple[SparkSession, list[Side]]]:
         try:
             yield spark, [Side(name, broker.bootstrap) for name, broker in brokers.items()]
         finally:
-            spark.stop()
+            close_session(spark)

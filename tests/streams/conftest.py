@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator:
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java, which is not on PATH")
-    from headwater.streams.session import open_session
+    from headwater.streams.session import close_session, open_session
 
     session = open_session(
         "headwater tests",
@@ -42,7 +42,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator:
         },
     )
     yield session
-    session.stop()
+    close_session(session)
 
 
 @pytest.fixture

@@ -5,6 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +128,42 @@ def test_a_run_whose_spark_dies_ends_with_a_sentence(folder: Folder) -> None:
     assert "error: the process of Spark has died" in said
     (described,) = folder.json("describe", folder.pipeline)
     assert (described["state"], described["error"]) == ("failed", "the process of Spark has died")
+
+
+@pytest.mark.long
+def test_ctrl_c_in_the_middle_of_a_batch_is_no_error(
+    folder: Folder, client: Client, topic: str
+) -> None:
+    query = f"{folder.pipeline}.totals"
+    client.send(topic, {"id": 0, "total": 1.0})
+    with folder.running() as run, fed(client, topic):
+        for line in run.stderr:
+            if line.startswith(f"{query} running"):
+                break
+        with client.consumer(query) as changes:
+            next(iter(changes))  # from now on there is always a batch under way
+        run.send_signal(signal.SIGINT)
+        said = run.stderr.read()
+        assert (run.wait(), said) == (0, f"{query} stopped\n")
+
+
+@contextmanager
+def fed(client: Client, topic: str) -> Iterator[None]:
+    """Records come as long as this lasts."""
+    enough = threading.Event()
+
+    def feed() -> None:
+        with client.producer() as producer:
+            while not enough.wait(0.001):
+                producer.send(topic, {"id": 1, "total": 1.0})
+
+    feeding = threading.Thread(target=feed)
+    feeding.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        feeding.join()
 
 
 def children_of(parent: int, words: bytes) -> list[int]:

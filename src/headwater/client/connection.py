@@ -67,4 +67,6 @@ CONSUMING: Options = {
     "fetch.wait.max.ms": 500,
     # Back-pressure: how much is fetched ahead of the program, per consumer.
     "queued.max.messages.kbytes": 65536,
+    # librdkafka looks again only after a second whether the program has taken some of it.
+    "fetch.queue.backoff.ms": 5,
 }

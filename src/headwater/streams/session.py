@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headwater.errors import Unavailable
 
@@ -98,8 +98,15 @@ def has_ended(session: "SparkSession") -> bool:
 
 
 def close_session(session: "SparkSession") -> None:
-    if not has_ended(session):
-        session.stop()
+    """Stop Spark; its own programs, which are told to end, do not complain that the others hung up."""
+    accumulators: Any = session.sparkContext._accumulatorServer  # noqa: SLF001
+    accumulators.handle_error = lambda *_: None
+    if has_ended(session):
+        return
+    jvm = session._jvm  # noqa: SLF001
+    assert jvm is not None
+    jvm.java.lang.System.err.close()  # where its Python daemons print, too
+    session.stop()
 
 
 def use_in_this_thread(session: "SparkSession") -> None:

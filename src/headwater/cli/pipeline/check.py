@@ -26,13 +26,13 @@ def command(session: Session, path: Path | None) -> None:
     with session.connect() as client:
         where = surroundings(session, client)
         from headwater.streams.run.runner import Runner  # noqa: PLC0415
-        from headwater.streams.session import open_session  # noqa: PLC0415
+        from headwater.streams.session import close_session, open_session  # noqa: PLC0415
 
         spark = open_session("headwater pipeline check", master="local[1]")
         try:
             planned = Runner(spark, client, where).plan(graphs)
         finally:
-            spark.stop()
+            close_session(spark)
     session.output.rows(
         ("query", "reads", "writes", "key", "mode", "columns"),
         [

@@ -1,8 +1,26 @@
 """The sink for output modes that Spark does not give to Python's sinks: update, through `foreachBatch`."""
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
+
+INTERRUPTIONS: Final = (
+    "java.lang.InterruptedException",
+    "java.io.InterruptedIOException",
+    "java.nio.channels.ClosedByInterruptException",
+)
+CANCELLED: Final = "cancelled part of cancelled job group"
+
+
+class Interrupted(Exception):
+    """The query was stopped while a batch was written, in the words by which Spark recognises it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"py4j.protocol.Py4JJavaError: An error occurred while calling save: {INTERRUPTIONS[0]}"
+        )
 
 
 def into_topic(options: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
@@ -13,6 +31,12 @@ def into_topic(options: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
 
     def write(rows: DataFrame, batch_id: int) -> None:
         writing = rows.write.format("headwater").options(**options).option("batchId", str(batch_id))
-        writing.mode("append").save()
+        try:
+            writing.mode("append").save()
+        except Py4JJavaError as error:
+            # Spark looks for an interruption by a pattern that overflows its stack on a long text.
+            if any(each in str(error) for each in (*INTERRUPTIONS, CANCELLED)):
+                raise Interrupted from None
+            raise
 
     return write

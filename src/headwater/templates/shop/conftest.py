@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.streams.session import open_session
+from headwater.streams.session import close_session, open_session
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     session = open_session("tests of the shop", master="local[2]")
     yield session
-    session.stop()
+    close_session(session)
