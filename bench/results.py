@@ -4,15 +4,18 @@ import datetime as dt
 import json
 import os
 import platform
+import random
 import statistics
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from tables import Row, number
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 OURS, THEIRS = "headwater", "kafka"
+FEWEST_SAMPLES: Final = 7
+DRAWS: Final = 2000
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,25 @@ class Measure:
         sign = "≥" if self.is_more_better else "≤"
         return f"{sign} {self.target:g}{f' {self.unit}' if self.is_absolute else 'x'}"
 
-    def is_met(self, ours: float, ratio: float | None) -> bool | None:
+    def verdict(self, ours: float, ratio: float | None, spread: "Spread | None") -> str:
+        """Whether the target is met; neither yes nor no if the samples cannot tell."""
         value = ours if self.is_absolute else ratio
         if self.target is None or value is None:
-            return None
-        return value >= self.target if self.is_more_better else value <= self.target
+            return ""
+        if not self.is_absolute and spread is not None and spread.low < self.target < spread.high:
+            return "≈"
+        is_met = value >= self.target if self.is_more_better else value <= self.target
+        return "✓" if is_met else "✗"
+
+
+class Spread(NamedTuple):
+    """Between which a ratio lies, as far as its samples tell: 95 of 100 runs like this one."""
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{number(self.low)} to {number(self.high)}"
 
 
 @dataclass
@@ -71,21 +88,44 @@ class Results:
         ours, theirs = self.value(name, OURS), self.value(name, THEIRS)
         return ours / theirs if ours is not None and theirs else None
 
+    def spread(self, name: str) -> Spread | None:
+        """Draw the samples again and again, with replacement (bootstrap); None if they are few."""
+        ours, theirs = (self.samples[name].get(each, []) for each in (OURS, THEIRS))
+        if not self.is_median or min(len(ours), len(theirs)) < FEWEST_SAMPLES:
+            return None
+        draw = random.Random(0)
+        ratios = statistics.quantiles(
+            (
+                statistics.median(draw.choices(ours, k=len(ours)))
+                / statistics.median(draw.choices(theirs, k=len(theirs)))
+                for _ in range(DRAWS)
+            ),
+            n=40,
+        )
+        return Spread(ratios[0], ratios[-1])
+
     def rows(self) -> list[Row]:
         """The table: measurement, unit, ours; if there is another side, its number, ratio, target."""
-        has_other = any(THEIRS in each for each in self.samples.values())
+        names = [each for each in self.samples if not each.endswith("cores")]
+        has_other = any(THEIRS in self.samples[each] for each in names)
+        has_spread = any(self.spread(each) for each in names)
         head: Row = ("measurement", "unit", "Headwater")
-        rows = [(*head, self.against, "ratio", "target") if has_other else head]
-        for name in self.samples:
-            if name.endswith("cores"):
-                continue
+        if has_other:
+            head += (self.against, "ratio", *(["spread"] if has_spread else []), "target")
+        rows = [head]
+        for name in names:
             measure, ours = self.measures[name], self.value(name, OURS)
             row: Row = (name, measure.unit, number(ours))
             if has_other:
-                verdict = measure.is_met(ours, self.ratio(name)) if ours is not None else None
-                mark = {True: " ✓", False: " ✗", None: ""}[verdict]
-                theirs, ratio = self.value(name, THEIRS), self.ratio(name)
-                row += (number(theirs), number(ratio, "x"), measure.target_text() + mark)
+                theirs, ratio, spread = (
+                    self.value(name, THEIRS),
+                    self.ratio(name),
+                    self.spread(name),
+                )
+                verdict = measure.verdict(ours, ratio, spread) if ours is not None else ""
+                row += (number(theirs), number(ratio, "x"))
+                row += (str(spread or ""),) if has_spread else ()
+                row += (f"{measure.target_text()} {verdict}".strip(),)
             rows.append(row)
         return rows
 
