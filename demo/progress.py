@@ -42,6 +42,11 @@ class Progress:
         self._is_over.set()
         self._thread.join()
 
+    def forget(self) -> None:
+        """Who said all this is gone; what it said last is not how it is."""
+        with self._changed:
+            self._statuses.clear()
+
     def wait_for(self, condition: Callable[[Statuses], bool], patience_s: float) -> bool:
         with self._changed:
             return self._changed.wait_for(lambda: condition(self._statuses), patience_s)
@@ -71,7 +76,9 @@ def are_under_way(statuses: Statuses) -> bool:
 
 def have_moved(statuses: Statuses, before: Statuses) -> bool:
     """Whether every query has got further than it was."""
-    return all(_processed(statuses[each]) > _processed(before[each]) for each in READS)
+    return all(
+        each in statuses and _processed(statuses[each]) > _processed(before[each]) for each in READS
+    )
 
 
 def _processed(status: Status) -> int:

@@ -88,7 +88,7 @@ class Screen:
                 self._answers[name] = views.query(sql, timeout_s=1).rows
 
     def _line(self, sight: Sight) -> str:
-        lags = [f"{each.query} {each.lag}" for each in sight.progress.statuses.values()]
+        lags = [f"{each.query} {_number(each.lag)}" for each in sight.progress.statuses.values()]
         facts = [
             f"shop time {sight.branches.now:%H:%M}",
             f"acknowledged {sight.ledger.acknowledged:,}",

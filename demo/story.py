@@ -138,6 +138,7 @@ class Story:
     def _kill_pipeline(self) -> None:
         before = self._progress.statuses
         self._pipeline.kill()
+        self._progress.forget()
         self._pipeline.start()
         self._screen.say("[red]Spark killed (SIGKILL)[/], driver and workers; started again")
         self._until("every query goes on", lambda found: have_moved(found, before))
