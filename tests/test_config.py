@@ -77,6 +77,7 @@ def test_a_wrong_flag_is_one_sentence(flags: dict[str, str], message: str) -> No
     ("content", "message"),
     [
         ("[broker]\nmax_conections = 1\n", "unknown setting 'max_conections'"),
+        ("[brokr]\nmax_connections = 1\n", "unknown table 'brokr'"),
         ("[broker]\nnum_partitions = 2.7\n", "num_partitions must be a whole number"),
         ("[broker]\nnum_partitions = true\n", "num_partitions must be a whole number"),
         ("[broker]\nlisten = 9092\n", "listen must be text"),

@@ -116,6 +116,7 @@ class Family(Generic[Settings]):
 
 BROKER: Final = Family(BrokerSettings, "broker", ENVIRONMENT_PREFIX)
 VIEWS: Final = Family(ViewSettings, "views", f"{ENVIRONMENT_PREFIX}VIEWS_")
+TABLES: Final = (BROKER.section, VIEWS.section, "profiles")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ def resolve_family(
 def read_project_file(file: Path) -> dict[str, Any]:
     """Return the content of `headwater.toml`, or nothing where there is none."""
     try:
-        return tomllib.loads(file.read_text())
+        content = tomllib.loads(file.read_text())
     except FileNotFoundError:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -181,6 +182,13 @@ def read_project_file(file: Path) -> dict[str, Any]:
 
 def split_address(address: str, name: str = "address") -> tuple[str, int]:
     """Return (host, port) of HOST:PORT."""
+    unknown = [each for each in content if each not in TABLES]
+    if unknown:
+        raise InvalidRequest(
+            f"{file} has an unknown table {unknown[0]!r}",
+            hint=f"known tables: {', '.join(TABLES)}",
+        )
+    return content
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
         raise InvalidRequest(
