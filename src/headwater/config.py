@@ -178,10 +178,6 @@ def read_project_file(file: Path) -> dict[str, Any]:
         raise InvalidRequest(f"{file} is not valid TOML: {error}") from error
     except OSError as error:
         raise InvalidRequest(f"{file} cannot be read: {error.strerror or error}") from error
-
-
-def split_address(address: str, name: str = "address") -> tuple[str, int]:
-    """Return (host, port) of HOST:PORT."""
     unknown = [each for each in content if each not in TABLES]
     if unknown:
         raise InvalidRequest(
@@ -189,6 +185,10 @@ def split_address(address: str, name: str = "address") -> tuple[str, int]:
             hint=f"known tables: {', '.join(TABLES)}",
         )
     return content
+
+
+def split_address(address: str, name: str = "address") -> tuple[str, int]:
+    """Return (host, port) of HOST:PORT."""
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
         raise InvalidRequest(
