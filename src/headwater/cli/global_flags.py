@@ -30,5 +30,8 @@ def _option(name: str, **attrs: Any) -> click.Option:
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    if value == "":
+        # A shell variable that is not set: another broker than the one that was meant would answer.
+        raise click.BadParameter("it is empty; is a variable of the shell not set?", ctx, param)
     if value:
         flags_of(ctx)[str(param.name)] = value

@@ -34,11 +34,14 @@ class Session:
         )
 
     def connect(self) -> "Client":
-        """The broker of `--bootstrap`, else of `--profile`, else of this folder."""
-        if self.bootstrap is not None or self.profile is None:
+        """The broker of `--bootstrap`, else of `--profile`, else of this folder.
+
+        With both, the address is that of `--bootstrap` and all else that of the profile.
+        """
+        if self.profile is None:
             return headwater.connect(self.bootstrap)
         profile = self.chosen_profile()
-        return headwater.connect(profile.kafka, options=profile.options)
+        return headwater.connect(self.bootstrap or profile.kafka, options=profile.options)
 
     def chosen_profile(self) -> "Profile":
         from headwater.cli.profile import find_profile  # noqa: PLC0415  reads TOML only when asked

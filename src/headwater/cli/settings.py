@@ -37,13 +37,18 @@ def flags_of(family: Family[Settings]) -> Callable[[Function], Function]:
             )(function)
         return click.option(
             "--config",
-            type=click.Path(path_type=Path),
-            default=PROJECT_FILE,
-            show_default=True,
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            callback=_or_project_file,
+            show_default=PROJECT_FILE,
             help=f"File to read settings from, under [{family.section}].",
         )(function)
 
     return decorate
+
+
+def _or_project_file(_ctx: click.Context, _param: click.Parameter, named: Path | None) -> Path:
+    """A file that was named must exist, headwater.toml need not."""
+    return named or Path(PROJECT_FILE)
 
 
 def resolved(flags: dict[str, Any], config: Path) -> Resolved[BrokerSettings]:

@@ -28,7 +28,7 @@ class ViewProcess:
             *(sys.executable, "-m", "headwater", "view", "serve", "--until-stdin-closes"),
             *("--http", settings.http, "--data", str(Path(settings.data) / "views")),
             *("--log-level", settings.log_level, "--log-format", settings.log_format),
-            *("--config", str(config)),
+            *(("--config", str(config)) if config.exists() else ()),
             *(["--json"] if session.output.is_json else []),
         ]
         self._process: subprocess.Popen[bytes] | None = None
