@@ -1,6 +1,7 @@
 """`headwater topic export` and `import`: what goes out comes back, also after a break."""
 
 import json
+import resource
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,6 +69,68 @@ def test_an_export_does_not_go_on_with_a_foreign_file(
     assert file.read_text() == "not ours\n"
 
 
+def test_an_export_does_not_go_on_with_the_file_of_another_topic(
+    headwater: Run, client: Client, new_topic: Callable[..., str], tmp_path: Path
+) -> None:
+    first, second = new_topic(), new_topic()
+    for topic, count in ((first, 5), (second, 8)):
+        fill(client, topic, count, partitions=1)
+    file = tmp_path / "records.jsonl"
+    headwater("topic", "export", first, "-o", file)
+    before = file.read_bytes()
+    result = headwater("topic", "export", second, "-o", file, "--resume")
+    assert result.code == 5
+    assert f"line 1 is a record of topic {first!r}, not of {second!r}" in result.err
+    assert file.read_bytes() == before
+
+
+def test_an_export_does_not_go_on_with_the_file_of_an_earlier_topic_of_its_name(
+    headwater: Run, client: Client, topic: str, tmp_path: Path
+) -> None:
+    fill(client, topic, 8, partitions=1)
+    file = tmp_path / "records.jsonl"
+    headwater("topic", "export", topic, "-o", file)
+    client.admin.topics.delete(topic)
+    client.admin.topics.create(topic)
+    fill(client, topic, 5, partitions=1)
+    result = headwater("topic", "export", topic, "-o", file, "--resume")
+    assert result.code == 5
+    assert "it was made anew" in result.err
+
+
+def test_an_export_to_a_place_that_cannot_be_written_is_one_sentence(
+    headwater: Run, topic: str, tmp_path: Path
+) -> None:
+    missing = tmp_path / "missing" / "records.jsonl"
+    result = headwater("topic", "export", topic, "-o", missing)
+    assert result.code == 2
+    assert f"cannot write {missing}: no such file or directory" in result.err
+    assert headwater("topic", "export", topic, "-o", tmp_path, "--resume").code == 2
+    endless = headwater("topic", "export", topic, "-o", "/dev/zero", "--resume")
+    assert endless.code == 2
+    assert "not a file" in endless.err
+
+
+def test_an_export_that_finds_no_more_room_can_go_on(
+    headwater: Run, client: Client, topic: str, tmp_path: Path
+) -> None:
+    fill(client, topic, 500, partitions=1)
+    file = tmp_path / "records.jsonl"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 10, before[1]))
+    try:
+        result = headwater("topic", "export", topic, "-o", file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert result.code == 1
+    assert result.err.splitlines() == [
+        f"error: cannot write {file}: file too large",
+        "hint: make room, then go on with --resume",
+    ]
+    assert headwater("topic", "export", topic, "-o", file, "--resume").code == 0
+    assert len(file.read_bytes().splitlines()) == 500
+
+
 def test_an_import_goes_on_where_it_broke_off(
     headwater: Run, client: Client, topic: str, tmp_path: Path
 ) -> None:
@@ -128,4 +191,5 @@ def test_a_range_goes_to_stdout(headwater: Run, client: Client, topic: str) -> N
         client.send(topic, number)
     result = headwater("topic", "export", topic, "--range", "1:3")
     assert [document["value"] for document in result.documents] == [1, 2]
+    assert headwater("topic", "export", topic, "--range", "1:3", "-o", "-").out == result.out
     assert headwater("topic", "export", topic, "--range", "start").code == 2

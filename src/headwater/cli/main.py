@@ -11,6 +11,12 @@ import click
 
 from headwater.cli import exit_codes
 from headwater.cli.lazy import LazyGroup
+from headwater.cli.streams import (
+    discard_output,
+    occupy_closed_descriptors,
+    refuse_closed_output,
+    sentence_of,
+)
 from headwater.errors import HeadwaterError
 
 # One line per command; its file is cli/NAME.py (or the package cli/NAME/), see lazy.py.
@@ -45,17 +51,16 @@ def main() -> None:
     """Run the command line of this process and exit with its code."""
     if "_HEADWATER_COMPLETE" in os.environ:
         root.main(prog_name="headwater", complete_var="_HEADWATER_COMPLETE")
+    occupy_closed_descriptors()
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; errors are printed to stderr."""
     try:
-        with root.make_context("headwater", list(arguments)) as ctx:
-            root.invoke(ctx)
+        refuse_closed_output()
+        code = _invoke(arguments)
         sys.stdout.flush()
-    except click.exceptions.Exit as leaving:
-        return leaving.exit_code
     except click.ClickException as error:
         _print_error(error.format_message().rstrip("."), _usage_hint(error))
         return error.exit_code
@@ -64,10 +69,28 @@ def run(arguments: Sequence[str]) -> int:
         return exit_codes.exit_code_of(error)
     except (KeyboardInterrupt, click.Abort):
         return exit_codes.INTERRUPTED
+    except UnicodeEncodeError as error:
+        _print_error(f"{error.object!r} is not text in UTF-8", "is the terminal set to UTF-8?")
+        return exit_codes.USAGE
     except BrokenPipeError:
-        # The reader (`| head -1`) has had enough; the flush at exit must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader (`| head -1`) has had enough.
+        discard_output()
         return exit_codes.OK
+    except OSError as error:
+        sentence = sentence_of(error)
+        if sentence is None:
+            raise
+        _print_error(*sentence)
+        return exit_codes.FAILED
+    return code
+
+
+def _invoke(arguments: Sequence[str]) -> int:
+    try:
+        with root.make_context("headwater", list(arguments)) as ctx:
+            root.invoke(ctx)
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
     return exit_codes.OK
 
 
@@ -77,7 +100,11 @@ def _usage_hint(error: click.ClickException) -> str:
 
 
 def _print_error(what: str, hint: str) -> None:
-    sys.stdout.flush()
+    if sys.stdout is not None:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            discard_output()
     first = what[:1].lower() + what[1:] if what[1:2].islower() else what
     sys.stderr.write(f"error: {first}\n")
     if hint:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from headwater.cli.streams import is_terminal
 from headwater.client.record_json import as_json
 
 Row = Mapping[str, Any]
@@ -25,7 +26,7 @@ class Output:
     @property
     def is_interactive(self) -> bool:
         """Whether there is a person to ask."""
-        return sys.stdin.isatty() and sys.stderr.isatty()
+        return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
     def rows(self, columns: Sequence[str], rows: Iterable[Row], *, title: str = "") -> None:
         """Things of one kind: a table, or one line each. JSON prints each row whole."""

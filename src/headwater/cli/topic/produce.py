@@ -1,6 +1,5 @@
 """`headwater topic produce`."""
 
-import sys
 from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from headwater.cli.command import command as headwater_command
 from headwater.cli.output import Output
 from headwater.cli.pairs import split_pair
 from headwater.cli.session import Session
+from headwater.cli.streams import standard_input
 from headwater.cli.suggestions import require_topic
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _print_receipts(output: Output, receipts: Iterator["Receipt"]) -> None:
 
 def _read(values: tuple[str, ...], key_separator: str | None) -> Iterator[_Pair]:
     separator = key_separator.encode() if key_separator else None
-    lines = iter([value.encode() for value in values]) if values else iter(sys.stdin.buffer)
+    lines = iter([value.encode() for value in values]) if values else iter(standard_input())
     for line in lines:
         text = line.removesuffix(b"\n")
         if separator is None:
