@@ -30,16 +30,23 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 logger = logging.getLogger(__name__)
 
 
-def serve(settings: BrokerSettings, on_ready: Callable[[Server], None]) -> None:
-    """Serve until told to stop; `on_ready` is called once clients can connect."""
+def serve(
+    settings: BrokerSettings, on_ready: Callable[[Server], None], on_stop: Callable[[], None]
+) -> None:
+    """Serve until told to stop; `on_ready` is called once clients can connect.
+
+    `on_stop` is called in a thread while they still can, so that those who follow may end in peace.
+    """
     _raise_file_limit()
     _keep_freed_memory()
     # A sync thread that is done must not wait 5 ms, the default, for a busy event loop to let it speak.
     sys.setswitchinterval(0.0005)
-    asyncio.run(_serve(settings, on_ready))
+    asyncio.run(_serve(settings, on_ready, on_stop))
 
 
-async def _serve(settings: BrokerSettings, on_ready: Callable[[Server], None]) -> None:
+async def _serve(
+    settings: BrokerSettings, on_ready: Callable[[Server], None], on_stop: Callable[[], None]
+) -> None:
     server = Server(Broker(settings, LocalDisk(), SystemClock()))
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -58,6 +65,7 @@ async def _serve(settings: BrokerSettings, on_ready: Callable[[Server], None]) -
         on_ready(server)
         await stop.wait()
         logger.info("stopping")
+        await asyncio.to_thread(on_stop)
     finally:
         address_file.unlink(missing_ok=True)
         await metrics.stop()

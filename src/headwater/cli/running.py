@@ -33,14 +33,19 @@ def run_broker(session: Session, settings: BrokerSettings, config: Path) -> None
         if views is not None:
             views.start(server.address)
 
-    try:
-        serve(settings, announce)
-    finally:
+    def end_views() -> None:
         if views is not None:
             views.stop()
 
+    try:
+        serve(settings, announce, end_views)
+    finally:
+        end_views()
 
-def _load_broker() -> "Callable[[BrokerSettings, Callable[[Server], None]], None]":
+
+def _load_broker() -> (
+    "Callable[[BrokerSettings, Callable[[Server], None], Callable[[], None]], None]"
+):
     """The broker's modules, which only a process that runs one pays for.
 
     They are there to stay: the collector need not look for garbage while they load, nor among them later.

@@ -81,7 +81,7 @@ class Followers:
             try:
                 self._follow_definitions()
             except HeadwaterError as error:
-                if error.what != self.reason:
+                if error.what != self.reason and not self._is_stopping.is_set():
                     logger.warning("definitions cannot be read", extra={"reason": error.what})
                 self.reason = error.what
                 self._is_stopping.wait(_RETRY_S)

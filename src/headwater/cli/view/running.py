@@ -1,9 +1,9 @@
 """Run a server of views in this process and say where it is."""
 
 import asyncio
+import os
 import signal
 import sys
-import threading
 from typing import TYPE_CHECKING
 
 from headwater.cli.logs import configure_logs
@@ -36,14 +36,18 @@ def run_views(session: Session, settings: ViewSettings, *, until_stdin_closes: b
         for each in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(each, server.stop)
         if until_stdin_closes:
-            threading.Thread(target=_stop_with_parent, args=(server,), daemon=True).start()
+            loop.add_reader(sys.stdin.fileno(), _stop_with_parent, loop, server)
         await server.run(announce)
 
     with session.connect() as client:
         asyncio.run(serve())
 
 
-def _stop_with_parent(server: "ViewServer") -> None:
-    """The other end of the pipe is closed when the parent ends, in whatever way."""
-    sys.stdin.buffer.read()
-    server.stop()
+def _stop_with_parent(loop: asyncio.AbstractEventLoop, server: "ViewServer") -> None:
+    """The other end of the pipe is closed when the parent ends, in whatever way.
+
+    No thread reads it: one that still did when Python ends would hold the lock of stdin, which is fatal.
+    """
+    if not os.read(sys.stdin.fileno(), 1024):
+        loop.remove_reader(sys.stdin.fileno())
+        server.stop()
