@@ -222,6 +222,8 @@ def test_an_id_that_is_none_is_refused(http_client: Http, shop: Changelog, last_
     [
         ("0:1@1790000000000@another.1", "built anew"),
         ("7:1", "does not have these partitions"),
+        ("0:999999", "past the end of the topic"),
+        ("1:999999", "past the end of the topic"),
     ],
 )
 def test_an_id_that_does_not_lead_on_means_to_begin_again(
@@ -351,6 +353,42 @@ def test_records_of_a_topic_can_be_watched_and_resumed(http_client: Http, client
         assert [each.data["value"]["total"] for each in events.read(1)] == [30]
     with Stream(http_client.host, f"/topics/{topic}x/subscribe") as answer:
         assert answer.status == 404
+
+
+def test_an_id_past_the_end_of_a_watched_topic_means_to_begin_again(
+    http_client: Http, client: Client
+) -> None:
+    topic = new_name("t")
+    client.admin.topics.create(topic, partitions=1, replicas=1)
+    client.send(topic, "before")
+    with Stream(http_client.host, f"/topics/{topic}/subscribe", last_id="0:999999") as events:
+        resync, progress = events.read(2)
+        client.send(topic, "after")
+        (record,) = events.read(1)
+    assert (resync.kind, progress.kind, record.data["value"]) == ("resync", "progress", "after")
+    assert "past the end of the topic" in resync.data["reason"]
+
+
+def test_an_id_of_a_server_that_is_ahead_of_this_one_leads_on(
+    broker: Broker, new_changelog: Changelogs, client: Client
+) -> None:
+    changelog = new_changelog(partitions=1)
+    with ViewServer(broker.bootstrap) as behind:
+        host, name = behind.url.removeprefix("http://"), changelog.view.name
+        path = f"/views/{name}/subscribe"
+        while (first := Stream(host, path)).status != 200:
+            first.close()
+        first.close()
+        status, _ = Http(behind.url).ask("POST", f"/v1/views/{name}/pause")
+        assert status == 200
+        while Http(behind.url).get(f"/views/{name}")[1]["state"] != "paused":
+            pass
+        for number in range(3):
+            changelog.put(revenue(number))
+        with Stream(host, path, last_id="0:2") as events:
+            Http(behind.url).ask("POST", f"/v1/views/{name}/resume")
+            (change,) = events.read(1)
+    assert (change.kind, change.data["offset"]) == ("change", 2)
 
 
 def test_there_are_only_so_many_subscribers(broker: Broker, changelog: Changelog) -> None:

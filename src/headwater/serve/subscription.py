@@ -79,11 +79,22 @@ class Subscription:
                 yield piece
             return
         why = self._feed.reason_to_resync(self._last, self._serving.clock.now_ms())
-        if why:
+        if why or (why := await self._ahead_of_the_topic(self._last.positions)):
             async for piece in self._resync(why):
                 yield piece
         else:
             self._move_to({**self._at.positions, **self._last.positions})
+
+    async def _ahead_of_the_topic(self, positions: Positions) -> str:
+        """Another server may have been ahead of this one, but none is ahead of the topic."""
+        here = self._at.positions
+        ahead = [partition for partition, at in positions.items() if at > here.get(partition, 0)]
+        if not ahead:
+            return ""
+        topics = self._serving.client.admin.topics
+        ends = await self._serving.in_thread(topics.ends, self._feed.topic, ahead)
+        beyond = any(positions[each] > ends[each] for each in ahead)
+        return "it lies past the end of the topic" if beyond else ""
 
     async def _go_on(self) -> AsyncGenerator[bytes]:
         """From the tail if it reaches back far enough, else from the topic until it does."""
