@@ -56,6 +56,11 @@ class View:
     comment: str = ""
 
 
+def quarantine_of(topic: str) -> str:
+    """Where rows go that broke a rule of the output of this topic."""
+    return f"{topic}.quarantine"
+
+
 @dataclass(frozen=True, slots=True)
 class Output:
     """What tables and materialized views have in common: a topic that flows write to."""
@@ -74,7 +79,7 @@ class Output:
     @property
     def quarantine(self) -> str:
         """The topic of rows that broke a rule."""
-        return f"{self.topic}.quarantine"
+        return quarantine_of(self.topic)
 
 
 class Table(Output):

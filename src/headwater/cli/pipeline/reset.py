@@ -1,14 +1,20 @@
 """`headwater pipeline reset`."""
 
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from headwater.cli.command import command as headwater_command
 from headwater.cli.pipeline.names import matching
 from headwater.cli.pipeline.place import surroundings
+from headwater.cli.pipeline.together import Member, emptied, together
 from headwater.cli.session import Session
 from headwater.errors import Conflict
+
+if TYPE_CHECKING:
+    from headwater.client.admin.topics import Topics
+    from headwater.streams.run.checkpoints import Checkpoints
 
 ACTIVE = ("running", "starting", "restarting")
 
@@ -25,49 +31,78 @@ ACTIVE = ("running", "starting", "restarting")
 def command(session: Session, name: str) -> None:
     """Forget the results of a query and begin again at the start of its topics.
 
-    Its checkpoint is removed and its output topic emptied, so that nothing is there twice.
+    Its checkpoint is removed, its topic and its quarantine are emptied. Queries that fill the same topic,
+    and those that read it, begin again with it, so that nothing is lost or there twice.
+    The plan names them.
     """
     with session.connect() as client:
-        found = matching(client, name)
-        busy = [each.name for each in found if each.state in ACTIVE]
-        if busy:
-            raise Conflict(
-                f"{', '.join(busy)} is running",
-                hint=f"stop it first, or: headwater pipeline pause {busy[0]}",
-            )
-        where = surroundings(session, client)
-        there = set(client.admin.topics.names())
-        plans = [
-            client.admin.topics.plan_trim(each.topic, before="end") if each.topic in there else None
-            for each in found
-        ]
-        folders = [where.state / each.pipeline / each.query for each in found]
+        from headwater.streams.run.board import Board  # noqa: PLC0415
+
+        board = Board(client)
+        members = together(matching(client, name), board.statuses())
+        _refuse_busy(members)
+        checkpoints = surroundings(session, client).checkpoints
+        _refuse_elsewhere(members, checkpoints)
+        topics = client.admin.topics
+        sizes = topics.sizes(topic for each in members for topic in emptied(each.status))
         session.output.rows(
-            ("query", "topic", "records"),
-            [
-                {
-                    "query": each.name,
-                    "topic": each.topic,
-                    "records": trims.records if trims else 0,
-                }
-                for each, trims in zip(found, plans, strict=True)
-            ],
+            ("query", "why", "topic", "records", "quarantined"),
+            [_row(each, sizes) for each in members],
             title="to forget",
         )
-        session.ask(f"Forget the results and the state of {', '.join(e.name for e in found)}?")
-        for each, folder, trims in zip(found, folders, plans, strict=True):
-            _remove(folder)
-            if trims is None:
-                continue
-            if each.kind == "table":
-                client.admin.topics.trim(trims)
-            else:  # Kafka trims no compacted topic; followers notice a new one and begin again, too.
-                client.admin.topics.delete(each.topic)
+        names = ", ".join(each.status.name for each in members)
+        session.ask(f"Forget the results and the state of {names}?")
+        for each in members:
+            _forget(each, checkpoints)
+        _empty(topics, members, sizes)
+        board.take_down(each.status.name for each in members)
     session.output.note("they begin again at the next run")
 
 
-def _remove(folder: Path) -> None:
-    from headwater.streams.run.checkpoints import Checkpoint  # noqa: PLC0415
+def _refuse_busy(members: Sequence[Member]) -> None:
+    busy = [each.status for each in members if each.status.state in ACTIVE]
+    if busy:
+        pause = busy[0].name if len(busy) == 1 else busy[0].pipeline
+        raise Conflict(
+            f"{', '.join(each.name for each in busy)} {'is' if len(busy) == 1 else 'are'} running",
+            hint=f"stop what runs first, or: headwater pipeline pause {pause}",
+        )
 
-    for each in folder.parent.glob(f"{folder.name}.v*"):
-        Checkpoint(each).remove()
+
+def _refuse_elsewhere(members: Sequence[Member], checkpoints: "Checkpoints") -> None:
+    """A reader that is emptied without its checkpoint would lack its rows for good."""
+    for each in members:
+        if each.why != "named" and not checkpoints.knows(each.status.pipeline):
+            raise Conflict(
+                f"{each.status.name}, which {each.why}, must begin again too, "
+                f"but its checkpoint is not in {checkpoints.root}",
+                hint=f"reset it first, where it runs: headwater pipeline reset {each.status.name}",
+            )
+
+
+def _row(member: Member, sizes: Mapping[str, int]) -> dict[str, str | int]:
+    topic, quarantine = emptied(member.status)
+    return {
+        "query": member.status.name,
+        "why": member.why,
+        "topic": topic,
+        "records": sizes.get(topic, 0),
+        "quarantined": sizes.get(quarantine, 0),
+    }
+
+
+def _forget(member: Member, checkpoints: "Checkpoints") -> None:
+    """Other versions stay: their topics do, too."""
+    status = member.status
+    for each in checkpoints.of_all_versions(status.pipeline, status.query):
+        if each.topic in (status.topic, None):
+            each.remove()
+
+
+def _empty(topics: "Topics", members: Sequence[Member], there: Iterable[str]) -> None:
+    views = {each.status.topic for each in members if each.status.kind != "table"}
+    for topic in there:
+        if topic in views:  # Kafka trims no compacted topic; followers notice a new one, too.
+            topics.delete(topic)
+        else:
+            topics.trim(topics.plan_trim(topic, before="end"))

@@ -34,6 +34,11 @@ class Board:
     def publish(self, status: Status) -> None:
         self._client.send(STATUS_TOPIC, status.to_json(), key=_STATUS + status.name)
 
+    def take_down(self, names: Iterable[str]) -> None:
+        """Forget how queries did; they are on the board again once they run."""
+        for name in names:
+            self._client.send(STATUS_TOPIC, None, key=_STATUS + name)
+
     def wish(self, names: Iterable[str], *, paused: bool) -> None:
         for name in names:
             self._client.send(STATUS_TOPIC, {"paused": paused}, key=_WISH + name)
@@ -46,8 +51,13 @@ class Board:
         with self._client.consumer(STATUS_TOPIC, until="end") as records:
             for record in records:
                 key = _text(record.key)
-                if key.startswith(_STATUS) and record.value is not None:
-                    found[key.removeprefix(_STATUS)] = Status.from_json(record.value)
+                if not key.startswith(_STATUS):
+                    continue
+                name = key.removeprefix(_STATUS)
+                if record.value is None:
+                    found.pop(name, None)
+                else:
+                    found[name] = Status.from_json(record.value)
         return [found[name] for name in sorted(found)]
 
 

@@ -4,7 +4,9 @@
 made them. A query whose checkpoint cannot be taken on is refused, with the choices.
 """
 
+import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -36,6 +38,12 @@ class Checkpoint:
         """Whether a batch was ever finished."""
         return any((self.spark / "commits").glob("[0-9]*"))
 
+    @property
+    def topic(self) -> str | None:
+        """The topic that its query filled; None if that was never written down."""
+        file = self.folder / SIGNATURE_FILE
+        return Signature.from_json(file.read_text()).topic if file.exists() else None
+
     def take_on(self, signature: Signature, flow: Flow, *, on_change: OnChange = "refuse") -> None:
         """Go on from here with this version of the query, or raise `Conflict` with the choices."""
         file = self.folder / SIGNATURE_FILE
@@ -66,6 +74,17 @@ class Checkpoints:
 
     def of(self, pipeline: str, flow: str, version: int) -> Checkpoint:
         return Checkpoint(self.root / pipeline / f"{flow}.v{version}")
+
+    def of_all_versions(self, pipeline: str, flow: str) -> Iterator[Checkpoint]:
+        folder = self.root / pipeline
+        is_version = re.compile(rf"{re.escape(flow)}\.v\d+").fullmatch
+        for each in folder.iterdir() if folder.exists() else ():
+            if is_version(each.name):
+                yield Checkpoint(each)
+
+    def knows(self, pipeline: str) -> bool:
+        """Whether the pipeline ever ran with its checkpoints here."""
+        return (self.root / pipeline).exists()
 
 
 _CHOICES = (

@@ -1,0 +1,146 @@
+"""`headwater pipeline reset`: what belongs together begins again together, or nothing does."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cli.test_json_contract import SCHEMAS, strict
+from headwater.client import Client
+from headwater.streams.run.board import Board
+from headwater.streams.run.status import Status
+from streams.shop import Shop
+
+
+class Terminal:
+    """A folder where somebody types `headwater pipeline`."""
+
+    def __init__(self, folder: Path, client: Client) -> None:
+        self.folder = folder
+        self.state = folder / ".headwater" / "pipelines"
+        bootstrap = client.connection.address.bootstrap
+        self._command = [sys.executable, "-m", "headwater", "--bootstrap", bootstrap, "pipeline"]
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [*self._command, *arguments]
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+
+    def json(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
+        done = self(verb, *arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        documents = [json.loads(line) for line in done.stdout.splitlines()]
+        for each in documents:
+            jsonschema.validate(each, strict(SCHEMAS[f"headwater pipeline {verb}"]))
+        return documents
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, client: Client) -> Terminal:
+    return Terminal(tmp_path, client)
+
+
+def a_status(query: str, topic: str, **facts: Any) -> Status:
+    pipeline, _, name = query.partition(".")
+    given = {"kind": "table", "state": "stopped", "at_ms": 0, "reads": {}, **facts}
+    return Status(pipeline, name, location="shop.py:1", topic=topic, **given)
+
+
+def put_up(client: Client, *statuses: Status) -> None:
+    board = Board(client)
+    board.put_up()
+    for each in statuses:
+        board.publish(each)
+
+
+def test_a_reset_of_one_flow_loses_no_row_of_the_others_and_doubles_none_downstream(
+    shop: Shop, new_topic: Callable[..., str]
+) -> None:
+    pipeline = shop.pipeline
+    more = new_topic()
+    pipeline.topic(more, name="more", schema="id LONG, customer LONG, total DOUBLE")
+    pipeline.create_streaming_table("together", expect={"paid": ("total > 0", "quarantine")})
+
+    @pipeline.append_flow(target="together")
+    def from_orders(orders: DataFrame) -> DataFrame:
+        return orders.select("id", "customer", "total")
+
+    @pipeline.append_flow(target="together")
+    def from_more(more: DataFrame) -> DataFrame:
+        return more
+
+    @pipeline.materialized_view(key="customer")
+    def counts(together: DataFrame) -> DataFrame:
+        return together.groupBy("customer").agg(F.count("*").alias("orders"))
+
+    shop.order((1, 1, 10.0), (2, 1, -1.0))
+    shop.client.send(more, {"id": 3, "customer": 1, "total": 5.0})
+    shop.client.send(more, {"id": 4, "customer": 1, "total": -1.0})
+    shop.once()
+    shop.reset("from_orders")
+    shop.once()
+    assert sorted(row["id"] for row in shop.values("together")) == [1, 3]
+    assert sorted(row["id"] for row in shop.values("together.quarantine")) == [2, 4]
+    assert shop.latest("counts") == {'{"customer":1}': {"customer": 1, "orders": 2}}
+
+
+def test_the_plan_names_who_begins_again_and_why(
+    terminal: Terminal, client: Client, topic: str
+) -> None:
+    put_up(
+        client,
+        a_status(f"{topic}.eu", f"{topic}.all"),
+        a_status(f"{topic}.us", f"{topic}.all"),
+        a_status(f"{topic}.counts", f"{topic}.counts", reads={"all": f"{topic}.all"}),
+        a_status(f"{topic}.audit", f"{topic}.audit", reads={"bad": f"{topic}.all.quarantine"}),
+        a_status(f"{topic}.top", f"{topic}.top", reads={"counts": f"{topic}.counts"}),
+        a_status(f"{topic}.apart", f"{topic}.apart", reads={"eu": topic}),
+    )
+    (terminal.state / topic).mkdir(parents=True)
+    plan = terminal.json("reset", f"{topic}.us", "--yes")
+    assert [(each["query"].removeprefix(f"{topic}."), each["why"]) for each in plan] == [
+        ("us", "named"),
+        ("audit", f"reads {topic}.all.quarantine"),
+        ("counts", f"reads {topic}.all"),
+        ("eu", f"fills {topic}.all"),
+        ("top", f"reads {topic}.counts"),
+    ]
+    left = [each.query for each in Board(client).statuses() if each.pipeline == topic]
+    assert left == ["apart"], "what has been forgotten is still told"
+
+
+def test_a_reader_whose_checkpoint_is_elsewhere_is_not_emptied(
+    terminal: Terminal, client: Client, new_topic: Callable[..., str]
+) -> None:
+    filled, made = new_topic(), new_topic()
+    client.send(filled, {"id": 1})
+    client.send(made, {"id": 1})
+    put_up(
+        client,
+        a_status(f"{filled}.t", filled),
+        a_status(f"{made}.elsewhere", made, reads={"t": filled}),
+    )
+    done = terminal("reset", f"{filled}.t", "--yes")
+    assert done.returncode == 5, done.stderr
+    assert f"{made}.elsewhere, which reads {filled}, must begin again too" in done.stderr
+    assert client.admin.topics.sizes([filled, made]) == {filled: 1, made: 1}
+
+
+def test_another_version_keeps_its_checkpoint_as_it_keeps_its_topic(
+    terminal: Terminal, client: Client, topic: str
+) -> None:
+    folder = terminal.state / topic
+    for version, filled in (("t.v1", f"{topic}.t"), ("t.v2", topic), ("t.v2.v1", f"{topic}.t.v2")):
+        (folder / version).mkdir(parents=True)
+        signature = {"sources": [], "state": [], "output_mode": "append", "key": []}
+        signature["topic"] = filled
+        (folder / version / "signature.json").write_text(json.dumps(signature))
+    put_up(client, a_status(f"{topic}.t", topic))
+    terminal.json("reset", f"{topic}.t", "--yes")
+    assert sorted(each.name for each in folder.iterdir()) == ["t.v1", "t.v2.v1"]
