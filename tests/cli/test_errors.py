@@ -1,5 +1,7 @@
 """Errors: one sentence and a hint on stderr, nothing on stdout, the exit code of their class."""
 
+import os
+
 import pytest
 
 from cli.conftest import Run
@@ -51,6 +53,24 @@ def test_a_bad_position_is_2(headwater: Run, topic: str) -> None:
     result = headwater("topic", "tail", topic, "-o", "yesterday")
     assert (result.code, result.out) == (2, "")
     assert "'yesterday' is not a position" in result.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["topic", "create", "ODD"],
+        ["topic", "create", "t", "--set", "retention.ms=ODD"],
+        ["topic", "tail", "t", "--group", "ODD"],
+        ["topic", "list", "--bootstrap", "ODD"],
+        ["--profile", "ODD", "topic", "list"],
+    ],
+)
+def test_a_name_that_is_not_text_does_not_reach_librdkafka(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = os.fsdecode(b"\xff\xfe")
+    assert run([each.replace("ODD", odd) for each in arguments]) == 2
+    assert "is not text in UTF-8" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`headwater topic import`: it goes on where it broke off, with the same file and no other; what it reads."""
+"""`headwater topic import`: it goes on where it broke off, with the same file and no other."""
 
 import json
 import subprocess

@@ -1,5 +1,6 @@
 """`headwater topic`: create, list, describe, alter, delete, trim, produce."""
 
+import os
 from collections.abc import Callable
 
 import pytest
@@ -122,6 +123,29 @@ class TestProduce:
             first = next(records)
         assert (first.key, first.value) == ("7", "a")
         assert first.headers == (("x", b"1"), ("y", b""))
+
+    def test_arguments_that_are_not_text_are_written_as_they_are(
+        self, headwater: Run, client: Client, topic: str
+    ) -> None:
+        odd, header, ended = map(os.fsdecode, (b"\xff\xfe", b"h=\xfd", b"line\n"))
+        assert headwater("topic", "produce", topic, odd, ended, "-k", odd, "-H", header).code == 0
+        assert headwater("topic", "produce", topic, "-K", odd, f"7{odd}a").code == 0
+        with client.consumer(topic, until="end", value_format="bytes") as records:
+            found = [(record.key_bytes, record.value, record.headers) for record in records]
+        assert found == [
+            (b"\xff\xfe", b"\xff\xfe", (("h", b"\xfd"),)),
+            (b"\xff\xfe", b"line\n", (("h", b"\xfd"),)),
+            (b"7", b"a", ()),
+        ]
+
+    def test_a_name_that_is_not_text_is_one_sentence(self, headwater: Run, topic: str) -> None:
+        odd = os.fsdecode(b"\xff=1")
+        result = headwater("topic", "produce", topic, "a", "-H", odd)
+        assert result.code == 2
+        assert "is not text in UTF-8" in result.err
+
+    def test_an_empty_key_separator_is_not_ignored(self, headwater: Run, topic: str) -> None:
+        assert headwater("topic", "produce", topic, "-K", "", stdin=b"7:a\n").code == 2
 
     def test_lines_of_stdin_are_written_as_they_are(
         self, headwater: Run, client: Client, topic: str

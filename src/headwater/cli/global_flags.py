@@ -29,7 +29,24 @@ def _option(name: str, **attrs: Any) -> click.Option:
     return click.Option([name], expose_value=False, callback=_remember, **attrs)
 
 
+def refuse_bytes(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    """Names are text; librdkafka's binding ends the process over some that are not."""
+    for text in value if isinstance(value, tuple) else (value,):
+        if not is_text(str(text)):
+            raise click.BadParameter(f"{text!r} is not text in UTF-8", ctx, param)
+
+
+def is_text(argument: str) -> bool:
+    """Bytes that are not UTF-8 arrive as halves of surrogate pairs."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    refuse_bytes(ctx, param, value)
     if value == "":
         # A shell variable that is not set: another broker than the one that was meant would answer.
         raise click.BadParameter("it is empty; is a variable of the shell not set?", ctx, param)

@@ -70,8 +70,9 @@ def run(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return exit_codes.INTERRUPTED
     except UnicodeEncodeError as error:
-        _print_error(f"{error.object!r} is not text in UTF-8", "is the terminal set to UTF-8?")
-        return exit_codes.USAGE
+        text = error.object[error.start : error.end]
+        _print_error(f"{text!r} cannot be written in {error.encoding}", "try with LC_ALL=C.UTF-8")
+        return exit_codes.FAILED
     except BrokenPipeError:
         # The reader (`| head -1`) has had enough.
         discard_output()

@@ -26,7 +26,6 @@ _STDIN = Path("-")
 @headwater_command(
     "import",
     examples=(
-        "headwater topic import orders-copy orders.jsonl",
         "headwater topic import orders-copy orders.jsonl --repartition",
         "headwater topic import notes lines.txt --format raw",
         "headwater topic export orders --profile prod | headwater topic import orders -",

@@ -1,12 +1,14 @@
 """`headwater topic produce`."""
 
+import os
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
 from headwater.cli.command import command as headwater_command
+from headwater.cli.global_flags import is_text
 from headwater.cli.output import Output
 from headwater.cli.pairs import split_pair
 from headwater.cli.session import Session
@@ -27,6 +29,7 @@ _WINDOW = 10_000
         "headwater topic produce orders < orders.jsonl",
         "printf '7:first\\n8:second\\n' | headwater topic produce orders --key-separator :",
     ),
+    raw=("values", "key", "key_separator", "headers"),
 )
 @click.argument("topic")
 @click.argument("values", nargs=-1)
@@ -59,7 +62,9 @@ def command(  # noqa: PLR0913  one argument per option
         raise click.UsageError("--tombstone needs --key and takes no values")
     if key is not None and key_separator is not None:
         raise click.UsageError("give --key or --key-separator, not both")
-    pairs = [split_pair(header) for header in headers]
+    if key_separator == "":
+        raise click.UsageError("--key-separator is empty")
+    pairs = [_header(text) for text in headers]
     records: Iterator[_Pair] = iter([(None, None)]) if tombstone else _read(values, key_separator)
     with session.connect() as client:
         if create and topic not in client.admin.topics.names():
@@ -78,6 +83,13 @@ def command(  # noqa: PLR0913  one argument per option
                 for line_key, value in records
             )
             _print_receipts(session.output, _in_order(deliveries))
+
+
+def _header(text: str) -> tuple[str, bytes]:
+    name, value = split_pair(text)
+    if not is_text(name):
+        raise click.UsageError(f"the name of the header {text!r} is not text in UTF-8")
+    return name, os.fsencode(value)
 
 
 def _in_order(deliveries: Iterator["Delivery"]) -> Iterator["Receipt"]:
@@ -103,10 +115,8 @@ def _print_receipts(output: Output, receipts: Iterator["Receipt"]) -> None:
 
 
 def _read(values: tuple[str, ...], key_separator: str | None) -> Iterator[_Pair]:
-    separator = key_separator.encode() if key_separator else None
-    lines = iter([value.encode() for value in values]) if values else iter(standard_input())
-    for line in lines:
-        text = line.removesuffix(b"\n")
+    separator = os.fsencode(key_separator) if key_separator else None
+    for text in map(os.fsencode, values) if values else _lines(standard_input()):
         if separator is None:
             yield None, text
             continue
@@ -114,3 +124,7 @@ def _read(values: tuple[str, ...], key_separator: str | None) -> Iterator[_Pair]
         if not found:
             raise click.UsageError(f"no {key_separator!r} in the line {text[:80]!r}")
         yield key, value
+
+
+def _lines(file: IO[bytes]) -> Iterator[bytes]:
+    return (line.removesuffix(b"\n") for line in file)
