@@ -3,7 +3,7 @@
 What can be known without Spark is checked here; schemas and operations are checked when it is planned.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
@@ -18,6 +18,7 @@ from headwater.streams.datasets import (
     Topic,
     View,
 )
+from headwater.streams.locations import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Graph:
                 f"pipeline {name!r} has nothing to run",
                 hint="decorate a function with @pipeline.table or @pipeline.materialized_view",
             )
-        return cls(name, by_name, tuple(_in_order(declared)))
+        return cls(name, by_name, tuple(in_order(declared)))
 
     @property
     def outputs(self) -> Iterator[Table | MaterializedView]:
@@ -138,20 +139,26 @@ def _refuse_without_flows(datasets: Mapping[str, Dataset], flows: list[Flow]) ->
             )
 
 
-def _in_order(flows: list[Flow]) -> Iterator[Flow]:
+def in_order(flows: Sequence[Flow]) -> list[Flow]:
+    """Each after the flows it reads from; raises `InvalidRequest` if there is no such order."""
     sorter: TopologicalSorter[str] = TopologicalSorter()
     for each in flows:
         sorter.add(each.target, *each.inputs)
     try:
         order = {name: place for place, name in enumerate(sorter.static_order())}
     except CycleError as error:
-        circle = error.args[1]
-        first = next(each for each in flows if each.target in circle)
-        raise InvalidRequest(
-            f"{first.location}: {' -> '.join(reversed(circle))} goes in a circle",
-            hint="a dataset cannot be made from itself; read a topic that another pipeline writes",
-        ) from error
-    yield from sorted(flows, key=lambda each: order[each.target])
+        names = list(reversed(error.args[1]))
+        first = next(each for each in flows if each.target in names)
+        raise circle(names, first.location) from error
+    return sorted(flows, key=lambda each: order[each.target])
+
+
+def circle(names: list[str], location: Location) -> InvalidRequest:
+    """What is wrong with datasets each of which is made from the next."""
+    return InvalidRequest(
+        f"{location}: {' -> '.join(names)} goes in a circle",
+        hint="a dataset cannot be made from itself; read a topic that another pipeline writes",
+    )
 
 
 def _kind(dataset: Dataset) -> str:

@@ -1,6 +1,7 @@
 """Where in the user's files something was declared."""
 
 import inspect
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,17 @@ def of_caller() -> Location:
     for _ in range(2):
         frame = frame.f_back if frame else None
     return UNKNOWN if frame is None else _at(frame.f_code.co_filename, frame.f_lineno)
+
+
+def of_error(error: BaseException, body: Callable[..., Any]) -> Location | None:
+    """The innermost line of the file of `body` that led to the error, if any did."""
+    code = getattr(inspect.unwrap(body), "__code__", None)
+    lines = [
+        each.lineno
+        for each in traceback.extract_tb(error.__traceback__)
+        if code is not None and each.filename == code.co_filename and each.lineno
+    ]
+    return _at(code.co_filename, lines[-1]) if code is not None and lines else None
 
 
 def _at(file: str, line: int) -> Location:

@@ -281,16 +281,29 @@ class Pipeline:
     def _flow(
         self, name: str, target: str, body: Body, spark_conf: Mapping[str, str] | None
     ) -> None:
-        inputs = tuple(
-            parameter.name
-            for parameter in inspect.signature(body).parameters.values()
-            if parameter.default is inspect.Parameter.empty and parameter.name != SPARK
-        )
-        self.add_flow(Flow(name, target, body, inputs, of_function(body), dict(spark_conf or {})))
+        location = of_function(body)
+        inputs = _inputs_of(body, location)
+        self.add_flow(Flow(name, target, body, inputs, location, dict(spark_conf or {})))
 
     def topic_of(self, dataset: str, version: int) -> str:
         """A new version is written beside the old one, under a name of its own."""
         return f"{self.name}.{dataset}" + (f".v{version}" if version > 1 else "")
+
+
+def _inputs_of(body: Body, location: Location) -> Columns:
+    """The datasets that a body names: its parameters, but those with a default."""
+    parameters = [
+        each
+        for each in inspect.signature(body).parameters.values()
+        if each.default is inspect.Parameter.empty and each.name != SPARK
+    ]
+    for each in parameters:
+        if each.kind not in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY):
+            raise InvalidRequest(
+                f"{location}: the parameter {each} of {_name_of(body)!r} names no dataset",
+                hint="name each dataset that is read: def enriched(orders, customers)",
+            )
+    return tuple(each.name for each in parameters)
 
 
 def _columns(columns: str | Iterable[str]) -> Columns:

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headwater.streams.datasets import Expectation
+from headwater.streams.run.columns import column
 
 OBSERVATION: Final = "headwater.expectations"
 BROKEN: Final = "__headwater_broken"
@@ -43,7 +44,7 @@ def apply(frame: DataFrame, rules: Sequence[Expectation]) -> DataFrame:
             F.lit(None).cast("string"),
         )
     )
-    return judged.select(*frame.columns, reasons.alias(BROKEN))
+    return judged.select(*(column(each) for each in frame.columns), reasons.alias(BROKEN))
 
 
 def _is_broken(rule: Expectation) -> Column:

@@ -4,10 +4,10 @@ import inspect
 from collections.abc import Mapping
 from typing import Final
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.errors import InvalidRequest
+from headwater.errors import HeadwaterError, InvalidRequest
 from headwater.streams.datasets import (
     Changelog,
     Dataset,
@@ -17,9 +17,11 @@ from headwater.streams.datasets import (
     Topic,
     View,
 )
-from headwater.streams.graph import Graph
+from headwater.streams.graph import Graph, circle
+from headwater.streams.locations import of_error
 from headwater.streams.pipeline import SPARK
 from headwater.streams.run.checkpoints import Checkpoint
+from headwater.streams.run.failures import in_one_sentence
 from headwater.streams.run.records import flatten_windows
 from headwater.streams.run.surroundings import Surroundings
 
@@ -39,29 +41,50 @@ class Inputs:
         self._where = where
         self._checkpoint = checkpoint
         self._frames: dict[str, DataFrame] = {}
+        self._opening: list[str] = []
+        self._named: set[str] = set()
+        """Datasets that a body may ask for by name at the moment."""
         self.topics: dict[str, str] = {}
         """The topic of each dataset that is read, as far as was asked for."""
 
     def result(self, flow: Flow) -> DataFrame:
         """What the body makes of its inputs."""
-        for _ in self._graph.datasets:
+        try:
+            return self._result(flow)
+        finally:
+            # The session is shared: the next query means its own inputs by the same names.
+            for name in self._named:
+                self._spark.catalog.dropTempView(name)
+            self._named.clear()
+
+    def _result(self, flow: Flow) -> DataFrame:
+        while True:
             try:
                 return self._call(flow)
             except AnalysisException as error:
                 missing = self._missing_table(error)
                 if missing is None:
-                    raise _cannot_plan(flow, error) from error
+                    raise self._cannot_plan(flow, error) from error
                 # The body asked by name (spark.readStream.table): give it the name, call it again.
-                self.frame(missing).createOrReplaceTempView(missing)
-        return self._call(flow)
+                self._frame(missing, flow).createOrReplaceTempView(missing)
+                self._named.add(missing)
+            except HeadwaterError:
+                raise
+            except Exception as error:  # a body may raise anything
+                raise self._cannot_plan(flow, error) from error
 
-    def frame(self, name: str) -> DataFrame:
+    def _frame(self, name: str, flow: Flow) -> DataFrame:
+        if name in self._opening:
+            names = [*self._opening[self._opening.index(name) :], name]
+            raise circle(names, flow.location)
         if name not in self._frames:
+            self._opening.append(name)
             self._frames[name] = self._open(self._graph.datasets[name])
+            self._opening.pop()
         return self._frames[name]
 
     def _call(self, flow: Flow) -> DataFrame:
-        arguments: dict[str, object] = {name: self.frame(name) for name in flow.inputs}
+        arguments: dict[str, object] = {name: self._frame(name, flow) for name in flow.inputs}
         if SPARK in inspect.signature(flow.body).parameters:
             arguments[SPARK] = self._spark
         found = flow.body(**arguments)
@@ -73,10 +96,18 @@ class Inputs:
         return found
 
     def _open(self, dataset: Dataset) -> DataFrame:
+        if isinstance(dataset, View):
+            return self._result(self._graph.flow_of_view(dataset.name))
+        try:
+            return self._read(dataset)
+        except PySparkException as error:
+            raise InvalidRequest(
+                f"{dataset.location}: {dataset.name!r} cannot be read: {self._reason(error)}"
+            ) from error
+
+    def _read(self, dataset: Topic | Changelog | Table | MaterializedView) -> DataFrame:
         if isinstance(dataset, Topic):
             return self._stream(dataset)
-        if isinstance(dataset, View):
-            return self.result(self._graph.flow_of_view(dataset.name))
         if isinstance(dataset, Changelog):
             return self._latest(dataset.name, dataset.topic, dataset.schema, dataset.options)
         schema = dataset.schema or self._schema_of(dataset)
@@ -122,7 +153,7 @@ class Inputs:
 
     def _schema_of(self, dataset: Table | MaterializedView) -> str:
         flow = next(each for each in self._graph.flows if each.target == dataset.name)
-        frame = flatten_windows(self.result(flow))
+        frame = flatten_windows(self._result(flow))
         return str(frame._jdf.schema().toDDL())  # noqa: SLF001  # type: ignore[operator]
 
     def _missing_table(self, error: AnalysisException) -> str | None:
@@ -130,12 +161,14 @@ class Inputs:
             return None
         relation = (error.getMessageParameters() or {}).get("relationName", "")
         name = relation.replace("`", "").rpartition(".")[2]
-        return name if name in self._graph.datasets and name not in self._views() else None
+        return name if name in self._graph.datasets and name not in self._named else None
 
-    def _views(self) -> set[str]:
-        return {each.name for each in self._spark.catalog.listTables() if each.isTemporary}
+    def _cannot_plan(self, flow: Flow, error: Exception) -> InvalidRequest:
+        where = of_error(error, flow.body) or flow.location
+        kind = "" if isinstance(error, AnalysisException) else f"{type(error).__name__}: "
+        return InvalidRequest(
+            f"{where}: {flow.name!r} cannot be planned: {kind}{self._reason(error)}"
+        )
 
-
-def _cannot_plan(flow: Flow, error: AnalysisException) -> InvalidRequest:
-    first_line = str(error.getMessage()).strip().partition("\n")[0]
-    return InvalidRequest(f"{flow.location}: {flow.name!r} cannot be planned: {first_line}")
+    def _reason(self, error: Exception) -> str:
+        return in_one_sentence(error, self._checkpoint.folder)

@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 
 from headwater.errors import InvalidRequest
 from headwater.streams.datasets import Dataset, Flow, MaterializedView, Table, Topic
-from headwater.streams.graph import Graph
+from headwater.streams.graph import Graph, in_order
 from headwater.streams.options import Options
 from headwater.streams.run.checkpoints import Checkpoint
 from headwater.streams.run.grouping import grouping_columns
@@ -55,6 +55,14 @@ class Planned:
         return self.records.isStreaming
 
 
+def plan_all(graph: Graph, spark: SparkSession, where: Surroundings) -> list[Planned]:
+    """Plan every query of a pipeline, and check what only all of them together show."""
+    planned = [plan(graph, flow, spark, where) for flow in graph.queries]
+    # Once more, now that it is known what bodies read by name.
+    in_order([replace(each.flow, inputs=tuple(each.reads)) for each in planned])
+    return planned
+
+
 def plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) -> Planned:
     """Raises `InvalidRequest` with file and line for what Spark or the output would refuse."""
     output = graph.datasets[flow.target]
@@ -65,6 +73,7 @@ def plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) -> 
     refuse_twins(result.columns, output)
     output = _with_key(output, result)
     result = flatten_windows(result)
+    refuse_twins(result.columns, output)
     refuse_unfit(result.schema, output)
     try:
         records = to_records(result, output)

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType, TimestampType
 from headwater.errors import InvalidRequest
 from headwater.streams.datasets import MaterializedView, Table
 from headwater.streams.run import expectations
+from headwater.streams.run.columns import column
 
 DELETED: Final = "_deleted"
 """A boolean column of this name turns a row into a deletion of its key."""
@@ -30,11 +31,11 @@ def flatten_windows(frame: DataFrame) -> DataFrame:
     for each in frame.schema.fields:
         if _is_window(each.dataType):
             columns += [
-                F.col(f"`{each.name}`.start").alias(each.name),
-                F.col(f"`{each.name}`.end").alias(f"{each.name}_end"),
+                column(each.name, "start").alias(each.name),
+                column(each.name, "end").alias(f"{each.name}_end"),
             ]
         else:
-            columns.append(F.col(f"`{each.name}`"))
+            columns.append(column(each.name))
     return frame.select(*columns)
 
 
@@ -42,11 +43,11 @@ def to_records(frame: DataFrame, output: Table | MaterializedView) -> DataFrame:
     """Turn flattened rows into the columns that the sink writes: key, value, topic, headers."""
     judged = expectations.apply(frame, output.expectations)
     columns = [each for each in frame.columns if each != DELETED]
-    value = F.to_json(F.struct(*(F.col(f"`{each}`") for each in columns)), _JSON)
+    value = F.to_json(F.struct(*(column(each) for each in columns)), _JSON)
     if DELETED in frame.columns:
         value = F.when(~F.coalesce(F.col(DELETED), F.lit(False)), value)
     key = (
-        F.to_json(F.struct(*(F.col(f"`{each}`") for each in output.key)), _JSON)
+        F.to_json(F.struct(*(column(each) for each in output.key)), _JSON)
         if output.key
         else F.lit(None).cast("string")
     )
@@ -70,13 +71,17 @@ def refuse_unfit(schema: StructType, output: Table | MaterializedView) -> None:
 
 
 def refuse_twins(columns: list[str], output: Table | MaterializedView) -> None:
-    """Two columns of one name cannot both be written."""
-    twice = [each for each in columns if columns.count(each) > 1]
-    if twice:
-        raise InvalidRequest(
-            f"{output.location}: {output.name!r} has two columns {twice[0]!r}",
-            hint="rename or drop one of them in the body",
-        )
+    """Two columns of one name cannot both be written; to Spark, names that differ by case are one."""
+    seen: dict[str, str] = {}
+    for each in columns:
+        other = seen.get(each.lower())
+        if other is not None:
+            names = repr(each) if other == each else f"{other!r} and {each!r}"
+            raise InvalidRequest(
+                f"{output.location}: {output.name!r} has two columns {names}",
+                hint="rename or drop one of them in the body",
+            )
+        seen[each.lower()] = each
 
 
 def _rules_header(is_broken: Column) -> Column:

@@ -17,7 +17,7 @@ from headwater.errors import HeadwaterError, NotFound, Unavailable
 from headwater.streams.graph import Graph
 from headwater.streams.run.board import Board, Wishes
 from headwater.streams.run.outputs import prepare
-from headwater.streams.run.plan import Planned, plan
+from headwater.streams.run.plan import Planned, plan_all
 from headwater.streams.run.refresh import Ends, Refreshing, refresh
 from headwater.streams.run.status import Status
 from headwater.streams.run.supervision import Query, Supervised
@@ -50,11 +50,7 @@ class Runner:
         graphs = list(graphs)
         use_in_this_thread(self._spark)
         send_along(flow.body for graph in graphs for flow in graph.flows)
-        return [
-            plan(graph, flow, self._spark, self._where)
-            for graph in graphs
-            for flow in graph.queries
-        ]
+        return [each for graph in graphs for each in plan_all(graph, self._spark, self._where)]
 
     def run_once(self, graphs: Iterable[Graph]) -> list[Status]:
         """Process what is in the topics now, downstream after upstream, and end."""
