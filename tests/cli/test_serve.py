@@ -85,6 +85,22 @@ def test_dev_takes_a_free_port_when_its_own_is_taken(tmp_path: Path) -> None:
             assert address != "127.0.0.1:9092"
 
 
+def test_second_dev_in_a_folder_says_where_the_first_is(tmp_path: Path) -> None:
+    with running("dev", "--listen", "127.0.0.1:0", "--json", folder=tmp_path) as broker:
+        address = json.loads(first_line(broker))["kafka"]
+        second = finished("dev", folder=tmp_path)
+        assert second.returncode == 5
+        assert second.stderr.splitlines() == [
+            f"error: the broker of this folder runs already, at {address}",
+            f"hint: commands in this folder find it; to stop it: kill {broker.pid}",
+        ]
+        broker.kill()
+        broker.wait()
+    assert (tmp_path / ".headwater/broker.json").exists(), "nobody was left to remove it"
+    with running("dev", "--listen", "127.0.0.1:0", "--json", folder=tmp_path) as broker:
+        assert json.loads(first_line(broker))["kafka"]
+
+
 def test_advertised_address_is_what_clients_are_told(tmp_path: Path) -> None:
     arguments = ("--listen", "127.0.0.1:0", "--advertised", "broker.example:1234", "--json")
     with running("serve", *arguments, folder=tmp_path) as broker:
