@@ -12,6 +12,7 @@ from cli.test_json_contract import SCHEMAS, strict
 from conformance.raw import Connection
 from conformance.transactional import Transactional
 from headwater.cli.main import run
+from headwater.client.record_json import Line, parse_exact
 from headwater.testing import Broker
 
 
@@ -73,8 +74,43 @@ def test_dump_prints_batches_and_records(data: Path, capsys: pytest.CaptureFixtu
 
     assert run(["log", "dump", str(data / "orders-0"), "--records", "--from", "1", "--json"]) == 0
     records = documents(capsys)
+    for each in records:
+        jsonschema.validate(each, strict(SCHEMAS["headwater topic export"]))
     assert [(each["offset"], each["key"]) for each in records] == [(1, "1"), (2, "2")]
-    assert json.loads(str(records[0]["value"])) == {"number": 1}
+    assert records[0]["value"] == {"number": 1}
+    assert (records[0]["topic"], records[0]["partition"]) == ("orders", 0)
+
+
+def test_a_dumped_record_is_imported_as_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = [b"\xfe\xff", b"\\xfe\\xff", b'{"a": 1}', b"text", None]
+    with Broker(data=tmp_path) as broker, hw.connect(broker.bootstrap) as client:
+        client.admin.topics.create("orders", partitions=1)
+        with client.producer(value_format="bytes") as producer:
+            for value in values:
+                producer.send("orders", value, key=b"\xff", headers=[("h", b"\xff")], timestamp=7)
+
+    assert run(["log", "dump", str(tmp_path / "orders-0"), "--records", "--json"]) == 0
+    lines = [parse_exact(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        Line(0, offset, 7, b"\xff", value, (("h", b"\xff"),)) for offset, value in enumerate(values)
+    ]
+
+
+def test_a_directory_of_another_name_is_dumped_without_a_partition(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (data / "orders-0").rename(data / "orders-0.bak")
+    assert run(["log", "dump", str(data / "orders-0.bak"), "--records", "--json"]) == 0
+    assert {(each["topic"], each["partition"]) for each in documents(capsys)} == {
+        ("orders-0.bak", None)
+    }
+
+
+@pytest.mark.parametrize("arguments", [["-n", "-1"], ["-n", str(2**70)], ["--from", "-1"]])
+def test_a_number_that_counts_nothing_is_refused(data: Path, arguments: list[str]) -> None:
+    assert run(["log", "dump", str(data / "orders-0"), *arguments]) == 2
 
 
 def test_dump_stops_at_damage_with_an_error(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
