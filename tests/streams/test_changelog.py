@@ -1,5 +1,6 @@
 """A changelog as a table: the last row of each key, the same again when a batch is repeated."""
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -7,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import headwater
-from headwater.streams.changelog.pins import Pins
+from headwater.streams.changelog.pins import Pin, Pins
 from headwater.streams.changelog.snapshots import DELETED, KEY, Snapshots, collapse
 from headwater.testing import Broker
 
@@ -20,7 +21,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def table(spark: SparkSession, broker: Broker, folder: Path) -> DataFrame:
+def table(spark: SparkSession, broker: Broker, folder: Path, **options: str) -> DataFrame:
     return (
         spark.read.format("headwater-changelog")
         .option("kafka.bootstrap.servers", broker.bootstrap)
@@ -29,6 +30,7 @@ def table(spark: SparkSession, broker: Broker, folder: Path) -> DataFrame:
         .option("valueSchema", "id LONG, name STRING")
         .option("checkpoint", str(folder / "checkpoint"))
         .option("folder", str(folder / "table"))
+        .options(**options)
         .load()
     )
 
@@ -42,6 +44,12 @@ def put(broker: Broker, changes: dict[int, str | None]) -> None:
         for key, name in changes.items():
             value = None if name is None else {"id": key, "name": name}
             producer.send(TOPIC, value, key=str(key))
+
+
+def make_anew(broker: Broker) -> None:
+    with headwater.connect(broker.bootstrap) as client:
+        client.admin.topics.delete(TOPIC)
+    broker.create_topic(TOPIC, partitions=1)
 
 
 def plan_batch(folder: Path, number: int) -> None:
@@ -98,11 +106,82 @@ def test_a_value_that_cannot_be_read_is_a_dead_letter_and_leaves_the_row_as_it_w
     assert len(broker.topic(f"{TOPIC}.dead").records()) == 1
 
 
+def test_a_topic_made_anew_under_a_query_is_not_mixed_with_the_old_one(
+    spark: SparkSession, broker: Broker, folder: Path
+) -> None:
+    """The new one has grown past where the old one was read: offsets alone do not tell."""
+    broker.create_topic(TOPIC, partitions=1)
+    put(broker, {1: "Ada", 2: "Bob"})
+    customers = table(spark, broker, folder)
+    plan_batch(folder, 0)
+    assert rows(customers) == {1: "Ada", 2: "Bob"}
+    make_anew(broker)
+    put(broker, {3: "Cid", 4: "Dan", 5: "Eve"})
+    plan_batch(folder, 1)
+    with pytest.raises(Exception, match="'customers' was deleted and made again while it was read"):
+        customers.collect()
+    assert not (folder / "table" / "pins" / "1.json").exists(), "the next try would take it"
+
+
+def test_a_topic_made_anew_that_may_be_is_read_from_its_beginning(
+    spark: SparkSession, broker: Broker, folder: Path
+) -> None:
+    broker.create_topic(TOPIC, partitions=1)
+    put(broker, {1: "Ada", 2: "Bob"})
+    customers = table(spark, broker, folder, failOnDataLoss="false")
+    plan_batch(folder, 0)
+    assert rows(customers) == {1: "Ada", 2: "Bob"}
+    make_anew(broker)
+    put(broker, {3: "Cid", 4: "Dan", 5: "Eve"})
+    assert rows(customers) == {1: "Ada", 2: "Bob"}, "a repeated batch sees another table"
+    plan_batch(folder, 1)
+    assert rows(customers) == {3: "Cid", 4: "Dan", 5: "Eve"}
+    assert len(list((folder / "table" / "rows").iterdir())) == 1, "the old rows are kept for good"
+
+
+def test_partitions_that_a_topic_gets_under_a_query_are_read(
+    spark: SparkSession, broker: Broker, folder: Path
+) -> None:
+    broker.create_topic(TOPIC, partitions=2)
+    put(broker, {0: "Zoe"})
+    customers = table(spark, broker, folder)
+    plan_batch(folder, 0)
+    assert rows(customers) == {0: "Zoe"}
+    with headwater.connect(broker.bootstrap) as client:
+        client.admin.topics.add_partitions(TOPIC, total=5)
+    more = {number: f"n{number}" for number in range(1, 9)}
+    put(broker, more)
+    assert rows(customers) == {0: "Zoe"}, "a repeated batch sees another table"
+    plan_batch(folder, 1)
+    assert rows(customers) == {0: "Zoe", **more}
+
+
+def test_pins_and_rows_of_earlier_versions_are_taken_on(
+    spark: SparkSession, broker: Broker, folder: Path
+) -> None:
+    broker.create_topic(TOPIC, partitions=1)
+    put(broker, {1: "Ada"})
+    plan_batch(folder, 0)
+    assert rows(table(spark, broker, folder)) == {1: "Ada"}
+    pin = folder / "table" / "pins" / "0.json"
+    pin.write_text(json.dumps(json.loads(pin.read_text())["ends"]))
+    (snapshot,) = (folder / "table" / "rows").glob("*/0-1.arrow")
+    snapshot.rename(folder / "table" / "rows" / "0-1.arrow")
+    snapshot.parent.rmdir()
+    with headwater.connect(broker.bootstrap) as client:
+        client.admin.topics.trim(client.admin.topics.plan_trim(TOPIC, before="end"))
+    assert rows(table(spark, broker, folder)) == {1: "Ada"}
+    plan_batch(folder, 1)
+    put(broker, {2: "Bob"})
+    assert rows(table(spark, broker, folder)) == {1: "Ada", 2: "Bob"}
+
+
 def test_pins_of_old_batches_are_forgotten(folder: Path) -> None:
     pins = Pins(folder / "pins", folder / "checkpoint")
     for number in (0, 1, 150):
         plan_batch(folder, number)
-        assert pins.ends(lambda number=number: {0: number}) == {0: number}
+        pin = Pin("topic", {0: number})
+        assert pins.of_this_batch(lambda pin=pin: pin) == pin
     assert [each.name for each in (folder / "pins").iterdir()] == ["150.json"]
 
 

@@ -163,3 +163,31 @@ def test_who_knows_better_can_keep_the_checkpoint(shop: Shop) -> None:
     assert shop.keeping().once(declared(second))["copy"].state == "done"
     with shop.client.consumer(second, until="end") as records:
         assert [each.value for each in records] == [{"id": 2}]
+
+
+def test_a_changelog_that_was_made_anew_is_taken_if_it_may_differ(shop: Shop) -> None:
+    topic = shop.customers_topic
+
+    def declared(**options: str) -> Pipeline:
+        pipeline = Pipeline(f"made-anew-{shop.orders_topic}")
+        pipeline.topic(shop.orders_topic, name="orders", schema="id LONG, customer LONG")
+        schema = "customer LONG, name STRING"
+        pipeline.changelog(topic, name="names", key="customer", schema=schema, options=options)
+        body = pipeline.materialized_view(key="id", name="named")
+        body(lambda orders, names: orders.join(names, "customer", "left").select("id", "name"))
+        return pipeline
+
+    shop.client.send(topic, {"customer": 1, "name": "Ada"}, key="1")
+    shop.order((1, 1, 1.0))
+    shop.once(declared())
+    shop.client.admin.topics.delete(topic)
+    shop.client.admin.topics.create(topic, partitions=1)
+    for number in (2, 3):
+        shop.client.send(topic, {"customer": number, "name": "Bob"}, key=str(number))
+    shop.order((2, 1, 1.0), (3, 2, 1.0))
+    with pytest.raises(Conflict, match="was deleted and made again"):
+        shop.once(declared())
+    shop.once(declared(failOnDataLoss="false"))
+    with shop.client.consumer(declared().topic_of("named", 1), until="end") as records:
+        found = {each.value["id"]: each.value["name"] for each in records}
+    assert found == {1: "Ada", 2: None, 3: "Bob"}

@@ -14,8 +14,25 @@ from uuid import uuid4
 _KEPT: Final = 100
 """Pins of so many batches are kept; Spark itself repeats only the last."""
 
-Ends = Mapping[int, int]
-"""Partition -> the offset where the table ends."""
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """How far the topic reached, and which topic of that name it was."""
+
+    topic_id: str
+    """Empty if that is not known: pins of earlier versions do not say it."""
+    ends: Mapping[int, int]
+    """Partition -> the offset where the table ends."""
+
+    def to_json(self) -> str:
+        return json.dumps({"topic_id": self.topic_id, "ends": dict(self.ends)})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Pin":
+        written = json.loads(text)
+        ends = written.get("ends", written)
+        topic_id = written.get("topic_id", "")
+        return cls(topic_id, {int(partition): end for partition, end in ends.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +43,8 @@ class Pins:
     checkpoint: Path
     """Spark's own folder of the query; its log of offsets says which batch is at hand."""
 
-    def ends(self, now: Callable[[], Ends]) -> Ends:
-        """The ends of the batch at hand; `now` is asked if nobody has yet."""
+    def of_this_batch(self, now: Callable[[], Pin]) -> Pin:
+        """The pin of the batch at hand; `now` is asked if nobody has yet."""
         batch = self._batch()
         if batch is None:
             return now()
@@ -35,17 +52,17 @@ class Pins:
         if not file.exists():
             self._propose(file, now())
             self._forget(batch - _KEPT)
-        return {int(place): end for place, end in json.loads(file.read_text()).items()}
+        return Pin.from_json(file.read_text())
 
     def _batch(self) -> int | None:
         names = [each.name for each in (self.checkpoint / "offsets").glob("[0-9]*")]
         return max((int(each) for each in names if each.isdecimal()), default=None)
 
-    def _propose(self, file: Path, ends: Ends) -> None:
+    def _propose(self, file: Path, pin: Pin) -> None:
         """Tasks run at the same time: the first one counts."""
         self.folder.mkdir(parents=True, exist_ok=True)
         proposal = file.with_suffix(f".{uuid4()}")
-        proposal.write_text(json.dumps(dict(ends)))
+        proposal.write_text(pin.to_json())
         with contextlib.suppress(FileExistsError):
             file.hardlink_to(proposal)
         proposal.unlink()

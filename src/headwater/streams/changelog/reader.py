@@ -1,6 +1,6 @@
 """One read of a changelog: a batch pins its ends, each partition is brought up to its own."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -11,10 +11,11 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from headwater.bulk import columns
-from headwater.bulk.cluster import EARLIEST
+from headwater.bulk.cluster import EARLIEST, Cluster, Topic
 from headwater.bulk.ranges import OffsetRange, TopicPartition
 from headwater.bulk.reader import BulkReader
-from headwater.streams.changelog.pins import Ends, Pins
+from headwater.errors import OffsetOutOfRange
+from headwater.streams.changelog.pins import Pin, Pins
 from headwater.streams.changelog.snapshots import DELETED, KEY, Snapshots, collapse
 from headwater.streams.source.dead_letters import DeadLetters
 from headwater.streams.source.options import SourceOptions
@@ -29,9 +30,12 @@ MERGE_ROWS: Final = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Part(InputPartition):
-    """One partition of the table; where it ends is known once a batch runs."""
+    """One task: every `step`th partition from `first` on; which there are is known once a batch runs."""
 
-    place: TopicPartition
+    first: int
+    step: int
+    topic_id: str
+    """Of the topic that was there when the query was planned."""
     data_directory: Path | None
 
 
@@ -46,61 +50,96 @@ class ChangelogReader(DataSourceReader):
         self._rows()  # an unfit schema is an error now, not in the tasks
 
     def partitions(self) -> Sequence[InputPartition]:
-        (topic,) = self._options.subscription.topics
         with self._options.log.cluster() as cluster:
             directory = data_directory(cluster)
-            found = Plan(self._options, cluster).latest()
-        return [Part(TopicPartition(topic, each.partition), directory) for each in found]
+            topic = self._topic(cluster)
+        count = len(topic.partitions)
+        topic_id = topic.topic_id.hex()
+        return [Part(place, count, topic_id, directory) for place in range(count)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Part):
             return  # Spark's stand-in where there is nothing to read
-        number = partition.place.partition
-        end = self._pins.ends(self._ends_now)[number]
-        table = self._snapshots.at(number, end)
-        if table is None:
-            table = self._brought_up(partition, end)
-            self._snapshots.keep(number, end, table)
-        yield from table.drop_columns([KEY, DELETED]).to_batches()
+        part = partition
+        pin = self._pins.of_this_batch(lambda: self._now(part))
+        for number in sorted(pin.ends):
+            if number % part.step == part.first:
+                table = self._table(part, number, pin)
+                yield from table.drop_columns([KEY, DELETED]).to_batches()
 
-    def _ends_now(self) -> Ends:
+    def _now(self, part: Part) -> Pin:
+        """How far the topic reaches; raises `OffsetOutOfRange` if it is another and may not be."""
         with self._options.log.cluster() as cluster:
-            found = Plan(self._options, cluster).latest()
-        return {each.partition: end for each, end in found.items()}
+            topic = self._topic(cluster)
+            found = Plan(self._options, cluster).latest({topic.name: topic})
+        self._is_same(topic, part.topic_id)
+        return Pin(topic.topic_id.hex(), {each.partition: end for each, end in found.items()})
 
-    def _brought_up(self, part: Part, end: int) -> pa.Table:
-        """The newest snapshot, and what has changed since."""
-        start, table = self._snapshots.before(part.place.partition, end)
-        pieces = [] if table is None else [table]
-        waiting = 0
-        for changes in self._changes(part, start, end):
-            pieces.append(changes)
-            waiting += changes.num_rows
-            if waiting > MERGE_ROWS:
-                pieces, waiting = [collapse(pa.concat_tables(pieces))], 0
-        return collapse(pa.concat_tables(pieces))
+    def _table(self, part: Part, number: int, pin: Pin) -> pa.Table:
+        topic_id = pin.topic_id or part.topic_id
+        snapshots = self._snapshots.of_topic(topic_id)
+        end = pin.ends[number]
+        table = snapshots.at(number, end)
+        if table is None:
+            start, before = snapshots.before(number, end)
+            table = _brought_up(before, self._changes(part, topic_id, number, (start, end)))
+            snapshots.keep(number, end, table)
+            self._snapshots.forget_other_topics(topic_id)
+        return table
 
-    def _changes(self, part: Part, start: int, end: int) -> Iterator[pa.Table]:
+    def _changes(
+        self, part: Part, topic_id: str, number: int, bounds: tuple[int, int]
+    ) -> Iterator[pa.Table]:
         """Rows with the key they are of; at least one table, maybe without rows."""
         rows = self._rows()
+        start, end = bounds
         with self._options.log.cluster() as cluster, DeadLetters(self._options.log) as letters:
             nothing = pa.RecordBatch.from_pylist([], schema=columns.WITH_HEADERS)
             yield _with_deletions(nothing, rows, letters)
-            first = max(start, cluster.offsets({part.place: EARLIEST})[part.place])
+            topic = self._topic(cluster)
+            if not self._is_same(topic, topic_id):
+                return  # a batch is repeated, and nothing of what it would still need is there
+            place = TopicPartition(topic.name, number)
+            first = max(start, cluster.offsets({place: EARLIEST})[place])
             if first >= end:
                 return
-            wanted = OffsetRange(*part.place, first, end)
             reader = BulkReader(
                 cluster, self._options.isolation, rows.with_headers, part.data_directory
             )
-            for records in reader.read(wanted):
+            for records in reader.read(OffsetRange(*place, first, end)):
                 yield _with_deletions(records, rows, letters)
+
+    def _topic(self, cluster: Cluster) -> Topic:
+        (topic,) = Plan(self._options, cluster).topics().values()
+        return topic
+
+    def _is_same(self, topic: Topic, topic_id: str) -> bool:
+        """Whether it is that topic; raises `OffsetOutOfRange` if it is not and must be."""
+        is_same = topic.topic_id.hex() == topic_id
+        if not is_same and self._options.fails_on_data_loss:
+            raise OffsetOutOfRange(
+                f"topic {topic.name!r} was deleted and made again while it was read",
+                hint="to read what is there now, set failOnDataLoss to false",
+            )
+        return is_same
 
     def _rows(self) -> TypedRows:
         """Key and offset are read along: whose row it is, and whether it is a deletion."""
         fields = [StructField(KEY, BinaryType()), StructField(OFFSET, LongType())]
         values = replace(self._options.values, metadata=("key", "offset"))
         return TypedRows(StructType([*self._schema.fields, *fields]), values)
+
+
+def _brought_up(before: pa.Table | None, changes: Iterable[pa.Table]) -> pa.Table:
+    """An earlier table, and what has changed since."""
+    pieces = [] if before is None else [before]
+    waiting = 0
+    for each in changes:
+        pieces.append(each)
+        waiting += each.num_rows
+        if waiting > MERGE_ROWS:
+            pieces, waiting = [collapse(pa.concat_tables(pieces))], 0
+    return collapse(pa.concat_tables(pieces))
 
 
 def _with_deletions(records: pa.RecordBatch, rows: TypedRows, letters: DeadLetters) -> pa.Table:

@@ -1,5 +1,7 @@
 """The table of one partition at one offset, kept as an Arrow file: the next one is made from it."""
 
+import contextlib
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,20 @@ class Snapshots:
     """Files `<partition>-<end offset>.arrow`; any of them may be gone, then it is made again."""
 
     folder: Path
+
+    def of_topic(self, topic_id: str) -> "Snapshots":
+        """Those of one topic: an offset of it means nothing in another of the same name."""
+        own = Snapshots(self.folder / topic_id)
+        for each in self.folder.glob("*-*.arrow"):  # from before topics were told apart
+            own.folder.mkdir(exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # another task was faster
+                each.rename(own.folder / each.name)
+        return own
+
+    def forget_other_topics(self, topic_id: str) -> None:
+        for each in self.folder.iterdir() if self.folder.exists() else ():
+            if each.is_dir() and each.name != topic_id:
+                shutil.rmtree(each, ignore_errors=True)
 
     def at(self, partition: int, end: int) -> pa.Table | None:
         file = self._file(partition, end)

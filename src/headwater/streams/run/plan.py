@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from headwater.errors import InvalidRequest
-from headwater.streams.datasets import Dataset, Flow, MaterializedView, Table, Topic
+from headwater.streams.datasets import Changelog, Dataset, Flow, MaterializedView, Table, Topic
 from headwater.streams.graph import Graph, in_order
 from headwater.streams.options import Options
 from headwater.streams.run.checkpoints import Checkpoint
@@ -108,7 +108,7 @@ def plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) -> 
 
 
 def _fails_on_data_loss(dataset: Dataset) -> bool:
-    options = dataset.options if isinstance(dataset, Topic) else {}
+    options = dataset.options if isinstance(dataset, Topic | Changelog) else {}
     return Options(options, KNOWN).flag("failOnDataLoss", default=True)
 
 
