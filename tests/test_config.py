@@ -57,6 +57,14 @@ def test_topic_defaults_are_a_table_or_pairs(file: Path) -> None:
     assert given.settings.topic_defaults == {"retention.ms": "5", "cleanup.policy": "compact"}
 
 
+def test_a_topic_default_may_be_a_list() -> None:
+    given = {"HEADWATER_TOPIC_DEFAULTS": "cleanup.policy=compact, delete,retention.ms=5"}
+    assert resolve({}, given).settings.topic_defaults == {
+        "cleanup.policy": "compact,delete",
+        "retention.ms": "5",
+    }
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

@@ -150,6 +150,10 @@ def resolve_family(
     known = {each.name: each for each in fields(family.table)}
     _refuse_unknown(written, known, f"{file}", section)
     _refuse_misspelt(environment, known, family.prefix)
+    for unknown in set(flags) - set(known):
+        raise InvalidRequest(
+            f"there is no setting {unknown!r}", hint=f"known settings: {', '.join(known)}"
+        )
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for name, each in known.items():
@@ -283,10 +287,18 @@ def _boolean(value: Any) -> bool:
 
 
 def _pairs(value: Any) -> dict[str, str]:
-    """A table, or `name=value,name=value`."""
+    """A table, or `name=value,name=value`; what has no `=` goes on with the list before it."""
     if isinstance(value, Mapping):
         return {str(name): str(each) for name, each in value.items()}
-    pairs = [each.partition("=") for each in str(value).split(",") if each]
-    if not all(equals for _, equals, _ in pairs):
-        raise ValueError(value)
-    return {name.strip(): each.strip() for name, _, each in pairs}
+    pairs: dict[str, str] = {}
+    name = ""
+    for part in filter(None, str(value).split(",")):
+        before, equals, after = part.partition("=")
+        if equals:
+            name = before.strip()
+            pairs[name] = after.strip()
+        elif name:
+            pairs[name] += f",{part.strip()}"
+        else:
+            raise ValueError(value)
+    return pairs

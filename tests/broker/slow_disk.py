@@ -22,6 +22,7 @@ class SlowDisk(LocalDisk):
     """Fast until `hold`, then every sync of a file waits for `release`."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.may_sync = threading.Event()
         self.may_sync.set()
         self.is_waiting = threading.Event()

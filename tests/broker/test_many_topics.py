@@ -17,6 +17,7 @@ INVALID_TOPIC = 17
 
 class CountingDisk(LocalDisk):
     def __init__(self) -> None:
+        super().__init__()
         self.opened: list[Path] = []
 
     def open(self, path: Path) -> File:
@@ -128,3 +129,21 @@ def test_bad_topic_names_are_refused(broker: Broker) -> None:
     for name in ("", ".", "..", "a/b", "a b", "x" * 250, "ü"):
         with pytest.raises(InvalidRequest):
             broker.create_topic(name)
+
+
+@pytest.mark.parametrize("end", ["restart", "kill"])
+def test_a_topic_with_the_longest_name_can_be_deleted(end: str, tmp_path: Path) -> None:
+    name = "a" * 249
+    with Broker(data=tmp_path) as broker:
+        with Connection(broker.bootstrap) as connection:
+            broker.create_topic(name, partitions=11)
+            assert produce(connection, name, batch(b"x"), partition=10).error_code == 0
+            answer = connection.request("delete_topics", 4, topic_names=[name], timeout=LONG_MS)
+            assert answer.responses[0].error_code == 0
+        if end == "kill":
+            broker.kill()
+            broker.start()
+        else:
+            broker.restart()
+        broker.create_topic(name)
+        assert broker.topic(name).values() == []

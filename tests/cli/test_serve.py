@@ -62,10 +62,11 @@ def test_addresses_are_printed_and_followed(command: str, tmp_path: Path) -> Non
         assert (listed.returncode, listed.stderr) == (0, "")
 
 
-def test_sigterm_is_a_clean_shutdown(tmp_path: Path) -> None:
+@pytest.mark.parametrize("signalled", [signal.SIGTERM, signal.SIGHUP])
+def test_being_told_to_end_is_a_clean_shutdown(signalled: signal.Signals, tmp_path: Path) -> None:
     with running("serve", "--listen", "127.0.0.1:0", folder=tmp_path) as broker:
         assert first_line(broker).startswith("Kafka 127.0.0.1:")
-        broker.send_signal(signal.SIGTERM)
+        broker.send_signal(signalled)
         assert broker.wait(timeout=20) == 0
     assert (tmp_path / ".headwater/clean-shutdown").exists()
     assert not (tmp_path / ".headwater/broker.json").exists()
@@ -131,6 +132,11 @@ def test_port_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
     ("arguments", "sentence"),
     [
         (("--listen", "nowhere"), "listen 'nowhere' is not HOST:PORT"),
+        (
+            ("--listen", "0.0.0.0:0"),
+            "clients cannot connect to 0.0.0.0:0, which means every address",
+        ),
+        (("--advertised", "[::]:1"), "clients cannot connect to [::]:1, which means every address"),
         (("--num-partitions", "many"), "num_partitions must be a whole number, not 'many'"),
         (("--topic-defaults", "retention.ms=x"), "Invalid value x for configuration retention.ms"),
         (("--log-level", "loud"), "log_level must be debug, info, warning or error, not 'loud'"),
@@ -178,6 +184,30 @@ def test_metrics_are_served_on_their_own_port(tmp_path: Path) -> None:
             body = response.read().decode()
     assert 'headwater_requests_total{api="Metadata"}' in body
     assert "headwater_connections " in body
+
+
+def test_a_silent_visitor_of_the_metrics_is_no_error_at_the_end(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    arguments = (
+        "--listen",
+        "127.0.0.1:0",
+        "--metrics",
+        f"127.0.0.1:{port}",
+        "--log-format",
+        "json",
+    )
+    with running("serve", *arguments, folder=tmp_path) as broker:
+        first_line(broker)
+        with socket.create_connection(("127.0.0.1", port)) as silent:
+            silent.sendall(b"GET")
+            # Somebody who came later has been answered: the silent one is being listened to.
+            with urlopen(f"http://127.0.0.1:{port}/metrics") as response:
+                response.read()
+            broker.send_signal(signal.SIGTERM)
+            _, errors = broker.communicate(timeout=20)
+    assert [json.loads(line)["message"] for line in errors.splitlines()] == ["stopping"]
 
 
 def test_logs_are_json_lines_when_asked(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The real disk: partial writes, replacement, and what a reader gets."""
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,30 @@ def test_append_after_truncate_continues_there(tmp_path: Path) -> None:
     file.append([b"x"])
 
     assert bytes(file.read(100, 0)) == b"0123x"
+
+
+def test_a_directory_is_synced_though_no_more_files_can_be_opened(tmp_path: Path) -> None:
+    disk = LocalDisk()
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_next_descriptor() + 20, before[1]))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            _take_all_files(taken)
+        for _ in range(2):
+            disk.sync_directory(tmp_path)
+    finally:
+        for each in taken:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def _take_all_files(taken: list[int]) -> None:
+    while True:
+        taken.append(os.open(os.devnull, os.O_RDONLY))
+
+
+def _next_descriptor() -> int:
+    descriptor = os.open(os.devnull, os.O_RDONLY)
+    os.close(descriptor)
+    return descriptor

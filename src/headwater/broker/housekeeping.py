@@ -23,21 +23,48 @@ logger = logging.getLogger(__name__)
 SMALL_JOB_BYTES: Final = 1 << 20
 
 
+class Chore:
+    """Work that comes again and again; never twice at the same time."""
+
+    def __init__(self, work: Callable[[], Awaitable[None]], interval_ms: int) -> None:
+        self._work = work
+        self._interval_s = interval_ms / 1000
+        self._at_work = asyncio.Lock()
+
+    async def keep_doing(self) -> None:
+        while True:
+            await asyncio.sleep(self._interval_s)
+            await self.do()
+
+    async def do(self) -> None:
+        async with self._at_work:
+            try:
+                await self._work()
+            except (HeadwaterError, OSError):
+                logger.exception("housekeeping failed, it will be tried again")
+
+
 class Housekeeping:
     """Periodic work, one partition at a time, off the event loop where it waits for the disk."""
 
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
+        settings = broker.settings
+        self._chores = (
+            Chore(self.expire, settings.retention_check_ms),
+            Chore(self.expire_offsets, settings.offsets_check_ms),
+            Chore(self.compact, settings.compaction_check_ms),
+            Chore(self.expire_ids, settings.transactional_id_check_ms),
+        )
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        settings = self._broker.settings
-        self._tasks = [
-            asyncio.create_task(self._every(settings.retention_check_ms, self.expire)),
-            asyncio.create_task(self._every(settings.offsets_check_ms, self.expire_offsets)),
-            asyncio.create_task(self._every(settings.compaction_check_ms, self.compact)),
-            asyncio.create_task(self._every(settings.transactional_id_check_ms, self.expire_ids)),
-        ]
+        self._tasks = [asyncio.create_task(each.keep_doing()) for each in self._chores]
+
+    async def do_all(self) -> None:
+        """Do now what would be done next in its time."""
+        for each in self._chores:
+            await each.do()
 
     def stop(self) -> None:
         for each in self._tasks:
@@ -128,14 +155,6 @@ class Housekeeping:
             for each in topic.partitions
             if not each.holds_nothing
         ]
-
-    async def _every(self, interval_ms: int, work: Callable[[], Awaitable[None]]) -> None:
-        while True:
-            await asyncio.sleep(interval_ms / 1000)
-            try:
-                await work()
-            except (HeadwaterError, OSError):
-                logger.exception("housekeeping failed, it will be tried again")
 
 
 @contextmanager

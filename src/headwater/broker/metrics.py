@@ -122,5 +122,7 @@ class MetricsServer:
             await writer.drain()
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # The scraper went away or never spoke HTTP.
+        except asyncio.CancelledError:
+            pass  # The broker ends; asyncio would report this as an error.
         finally:
             writer.close()

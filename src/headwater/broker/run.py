@@ -1,4 +1,4 @@
-"""Run a broker as a process: until SIGTERM or SIGINT, then a clean shutdown."""
+"""Run a broker as a process: until SIGTERM, SIGINT or a closed terminal, then a clean shutdown."""
 
 import asyncio
 import ctypes
@@ -50,8 +50,9 @@ async def _serve(
     server = Server(Broker(settings, LocalDisk(), SystemClock()))
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, stop.set)
+    for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(each) is not signal.SIG_IGN:  # as nohup asks for
+            loop.add_signal_handler(each, stop.set)
     await server.start()
     metrics = MetricsServer(server.broker)
     address_file = server.broker.directory / ADDRESS_FILE

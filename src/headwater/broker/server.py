@@ -3,19 +3,24 @@
 import asyncio
 import itertools
 import logging
+import resource
+import socket
 from dataclasses import replace
+from ipaddress import ip_address
 from typing import Final
 
 from headwater.broker.broker import Broker, Node
 from headwater.broker.connection import Connection
 from headwater.broker.dispatch import APIS
 from headwater.broker.frames import BufferPool
-from headwater.config import join_address, split_address
-from headwater.errors import Unavailable
+from headwater.config import BrokerSettings, join_address, split_address
+from headwater.errors import InvalidRequest, Unavailable
 
 logger = logging.getLogger(__name__)
 
 BACKLOG: Final = 1024
+ACCEPTED_AT_ONCE: Final = 16
+"""Without a file left, asyncio complains of each that it tried to accept."""
 IDLE_CHECK_S: Final = 10.0
 DRAIN_S: Final = 5.0
 
@@ -28,6 +33,9 @@ class Server:
         self.buffers = BufferPool()
         self.largest_backlog_bytes = 2 << 20
         self.numbers = itertools.count(1)
+        # Half of the files that may be open are left for logs.
+        files, most = resource.getrlimit(resource.RLIMIT_NOFILE)[0], broker.settings.max_connections
+        self._most_connections = most if files == resource.RLIM_INFINITY else min(most, files // 2)
         self._connections: set[Connection] = set()
         self._listener: asyncio.Server | None = None
         self._sweeper: asyncio.Task[None] | None = None
@@ -47,11 +55,12 @@ class Server:
         """Recover the data, then listen: a client that can connect can be served."""
         settings = self.broker.settings
         host, port = split_address(settings.listen, "listen")
+        _refuse_everywhere(settings)
         self.broker.api_versions = {key: api.request.versions for key, api in APIS.items()}
         await self.broker.start()
         try:
             self._listener = await asyncio.get_running_loop().create_server(
-                lambda: Connection(self), host, port, backlog=BACKLOG
+                lambda: Connection(self), host, port, backlog=ACCEPTED_AT_ONCE
             )
         except OSError as error:
             await self.broker.stop()
@@ -59,6 +68,9 @@ class Server:
                 f"cannot listen on {settings.listen}: {error.strerror or error}",
                 hint="is another broker running there? choose another --listen",
             ) from error
+        for each in self._listener.sockets:
+            with socket.fromfd(each.fileno(), each.family, each.type) as listening:
+                listening.listen(BACKLOG)
         bound = self._listener.sockets[0].getsockname()[1]
         self.broker.node = self._node(host, bound)
         self._sweeper = asyncio.create_task(self._close_idle())
@@ -101,7 +113,7 @@ class Server:
 
     def admit(self, connection: Connection) -> bool:
         traffic = self.broker.traffic
-        if len(self._connections) >= self.broker.settings.max_connections:
+        if len(self._connections) >= self._most_connections:
             traffic.refused_connections += 1
             logger.warning("too many connections, one was refused")
             return False
@@ -129,3 +141,19 @@ class Server:
             for each in list(self._connections):
                 if each.last_active_s < oldest and not each.is_busy:
                     each.close()
+
+
+def _refuse_everywhere(settings: BrokerSettings) -> None:
+    """Clients are told where to connect, and nobody can connect to "every address"."""
+    name = "advertised" if settings.advertised else "listen"
+    address = getattr(settings, name)
+    host, _ = split_address(address, name)
+    try:
+        is_everywhere = ip_address(host).is_unspecified
+    except ValueError:
+        return
+    if is_everywhere:
+        raise InvalidRequest(
+            f"clients cannot connect to {address}, which means every address",
+            hint="say where they can: --advertised HOST:PORT",
+        )

@@ -231,7 +231,8 @@ class Topics:
     def _set_aside(self, name: str) -> None:
         directory = self._directory / name
         if self._disk.names(directory):
-            self._disk.rename(directory, self._directory / f"{name}.{uuid.uuid4().hex}.deleted")
+            # Not by its own name and more: that may be as long as the system allows.
+            self._disk.rename(directory, self._directory / f"{uuid.uuid4().hex}.deleted")
 
 
 def _belongs_to_another(disk: Disk, directory: Path, topic: Topic) -> bool:

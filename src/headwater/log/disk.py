@@ -4,9 +4,11 @@ Writes append; `sync` makes a file's bytes durable, `sync_directory` makes names
 """
 
 import contextlib
+import errno
 import os
 import shutil
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -154,6 +156,9 @@ class LocalFile:
 class LocalDisk:
     """The file system of this machine."""
 
+    def __init__(self) -> None:
+        self._spare = _Spare()
+
     def open(self, path: Path) -> File:
         file = LocalFile(path)
         file.read_no_more_than_asked()
@@ -200,11 +205,14 @@ class LocalDisk:
         shutil.rmtree(path, ignore_errors=True)
 
     def sync_directory(self, path: Path) -> None:
-        descriptor = os.open(path, os.O_RDONLY)
         try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+            _sync_directory(path)
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            # The log behind it would be given up, and the disk has nothing to do with it.
+            with self._spare.lent():
+                _sync_directory(path)
 
 
 class ReadOnlyDisk(LocalDisk):
@@ -212,6 +220,34 @@ class ReadOnlyDisk(LocalDisk):
 
     def open(self, path: Path) -> File:
         return LocalFile(path, os.O_RDONLY)
+
+
+class _Spare:
+    """One file that is kept open, to have a place where there is none left."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._file = self._opened()
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[None]:
+        with self._lock:
+            self._file.close()
+            try:
+                yield
+            finally:
+                self._file = self._opened()
+
+    def _opened(self) -> LocalFile:
+        return LocalFile(Path(os.devnull), os.O_RDONLY)
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _after(buffers: list[memoryview], written: int) -> list[memoryview]:

@@ -232,6 +232,7 @@ class RecordingDisk(LocalDisk):
     """
 
     def __init__(self, root: Path, sync_seconds: Callable[[], float] = lambda: 0) -> None:
+        super().__init__()
         self.root = root
         self._sync_seconds = sync_seconds
         self.recording = Recording()

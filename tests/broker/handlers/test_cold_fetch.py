@@ -20,6 +20,7 @@ class ColdDisk(LocalDisk):
     """Nothing is in the page cache; a test may have something done during the next read."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.do_during_read: Callable[[], object] | None = None
 
     def open(self, path: Path) -> File:
