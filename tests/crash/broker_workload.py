@@ -212,7 +212,7 @@ def check_broker(left: Path, disk: RecordingDisk, marks: list[object]) -> int:
 
     async def run() -> int:
         settings = BrokerSettings(data=str(left / DATA))
-        broker = EmbeddedBroker(settings, disk, SettableClock())
+        broker = EmbeddedBroker(settings, disk, SettableClock(1_700_000_000_000))
         await broker.start()
         try:
             return await _check(broker, marks)

@@ -55,7 +55,9 @@ def commit(broker: Broker, group: str, offset: int) -> None:
 
 def started(data: Path, check: Callable[[EmbeddedBroker], Awaitable[T]]) -> T:
     async def run() -> T:
-        broker = EmbeddedBroker(BrokerSettings(data=str(data)), LocalDisk(), SettableClock())
+        broker = EmbeddedBroker(
+            BrokerSettings(data=str(data)), LocalDisk(), SettableClock(1_700_000_000_000)
+        )
         await broker.start()
         try:
             return await check(broker)

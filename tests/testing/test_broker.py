@@ -6,8 +6,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
+import headwater as hw
 from headwater.errors import Conflict, InvalidRequest, NotFound, Unavailable, UnreadableValue
 from headwater.testing import Broker, SettableClock
 
@@ -209,3 +210,80 @@ def test_the_clock_is_the_brokers_clock() -> None:
             1_000_000,
             1_005_000,
         ]
+
+
+def test_retention_follows_the_clock() -> None:
+    clock = SettableClock()
+    with Broker(clock=clock) as broker:
+        broker.create_topic("events", retention_ms=60_000)
+        send(broker, "events", 1)
+        clock.advance(seconds=59)
+        assert broker.topic("events").values() == [1]
+        clock.advance(seconds=2)
+        assert broker.topic("events").values() == []
+
+
+def test_compaction_follows_the_clock() -> None:
+    clock = SettableClock()
+    with Broker(clock=clock) as broker:
+        broker.create_topic(
+            "prices",
+            cleanup_policy="compact",
+            segment_ms=1000,
+            min_cleanable_dirty_ratio=0,
+            message_timestamp_type="LogAppendTime",
+        )
+        for value in (1, 2):
+            send(broker, "prices", value, key="tea")
+        clock.advance(seconds=2)
+        send(broker, "prices", 3, key="cocoa")
+        clock.advance(seconds=1)
+        assert broker.topic("prices").values() == [2, 3]
+
+
+def test_sessions_of_members_follow_the_clock() -> None:
+    clock = SettableClock()
+    with Broker(clock=clock) as broker:
+        broker.create_topic("events")
+        consumer = Consumer(
+            {
+                "bootstrap.servers": broker.bootstrap,
+                "group.id": "readers",
+                # A static member does not say that it leaves.
+                "group.instance.id": "one",
+                "session.timeout.ms": 60_000,
+            }
+        )
+        consumer.subscribe(["events"])
+        while not consumer.assignment():
+            consumer.poll(0.1)
+        consumer.commit(offsets=[TopicPartition("events", 0, 0)], asynchronous=False)
+        consumer.close()
+        assert len(members_of(broker, "readers")) == 1
+        clock.advance(seconds=61)
+        assert members_of(broker, "readers") == []
+
+
+def members_of(broker: Broker, group: str) -> list[str]:
+    with hw.connect(f"kafka://{broker.bootstrap}") as client:
+        return [each.id for each in client.admin.groups.describe(group).members]
+
+
+def test_a_clock_may_be_moved_when_the_broker_is_gone() -> None:
+    clock = SettableClock()
+    with Broker(clock=clock):
+        pass
+    clock.advance(seconds=1)
+    assert clock.monotonic_s() == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"num_partitions": "x"}, "num_partitions must be a whole number"),
+        ({"partitions": 3}, "there is no setting 'partitions'"),
+    ],
+)
+def test_a_wrong_setting_is_refused(settings: dict[str, object], sentence: str) -> None:
+    with pytest.raises(InvalidRequest, match=sentence):
+        Broker(**settings).start()

@@ -15,9 +15,10 @@ from headwater.broker.server import Server
 from headwater.broker.topic_configs import check_config
 from headwater.broker.topics import check_topic_name
 from headwater.clock import Clock, SystemClock
-from headwater.config import BrokerSettings
+from headwater.config import resolve
 from headwater.errors import Conflict
 from headwater.log.disk import Disk, LocalDisk
+from headwater.testing.clock import SettableClock
 from headwater.testing.topic import Topic
 
 T = TypeVar("T")
@@ -75,7 +76,7 @@ class Broker:
         """
         if self._server is not None:
             return self
-        settings = BrokerSettings(**{**self._settings, "data": str(self.data)})
+        settings = resolve({**self._settings, "data": str(self.data)}, {}).settings
         server = Server(EmbeddedBroker(settings, self._disk, self._clock))
         started: threading.Event = threading.Event()
         failure: list[BaseException] = []
@@ -99,6 +100,8 @@ class Broker:
             raise failure[0]
         self._loop, self._server = loop, server
         self._settings["listen"] = server.bound_address
+        if isinstance(self._clock, SettableClock):
+            self._clock.follow(self._on_time_moved)
         return self
 
     def stop(self) -> None:
@@ -156,9 +159,19 @@ class Broker:
             )
         return self._server
 
+    def _on_time_moved(self) -> None:
+        if (
+            threading.current_thread() is self._thread
+        ):  # inside of `call`, which cannot wait for itself
+            self.embedded.run_in_background(self.embedded.catch_up_with_the_clock())
+        else:
+            self.call(self.embedded.catch_up_with_the_clock)
+
     def _end_loop(self) -> None:
         assert self._loop is not None
         assert self._thread is not None
+        if isinstance(self._clock, SettableClock):
+            self._clock.unfollow(self._on_time_moved)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._server = self._loop = None

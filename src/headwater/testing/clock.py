@@ -1,10 +1,14 @@
 """A clock that stands still until it is told otherwise."""
 
 import threading
+import time
+from collections.abc import Callable
 
 
 class SettableClock:
-    """Pass it to a `Broker`, then move time by hand.
+    """Pass it to a `Broker`, then move time by hand; it begins in the present, as clients do.
+
+    A broker has done what fell due, retention for example, when `advance` or `jump_to` returns.
 
     >>> clock = SettableClock(now_ms=1_000)
     >>> clock.advance(seconds=2)
@@ -12,10 +16,11 @@ class SettableClock:
     3000
     """
 
-    def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
-        self._now_ms = now_ms
+    def __init__(self, now_ms: int | None = None) -> None:
+        self._now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
         self._monotonic_s = 0.0
         self._lock = threading.Lock()
+        self._followers: list[Callable[[], None]] = []
 
     def now_ms(self) -> int:
         return self._now_ms
@@ -30,8 +35,21 @@ class SettableClock:
         with self._lock:
             self._now_ms += round(seconds * 1000)
             self._monotonic_s += seconds
+        self._tell()
 
     def jump_to(self, now_ms: int) -> None:
         """Set the wall clock, forwards or backwards, as an operator or NTP may do."""
         with self._lock:
             self._now_ms = now_ms
+        self._tell()
+
+    def follow(self, on_move: Callable[[], None]) -> None:
+        """Have something called whenever time was moved."""
+        self._followers.append(on_move)
+
+    def unfollow(self, on_move: Callable[[], None]) -> None:
+        self._followers.remove(on_move)
+
+    def _tell(self) -> None:
+        for each in list(self._followers):
+            each()
