@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -144,3 +146,57 @@ def test_another_version_keeps_its_checkpoint_as_it_keeps_its_topic(
     put_up(client, a_status(f"{topic}.t", topic))
     terminal.json("reset", f"{topic}.t", "--yes")
     assert sorted(each.name for each in folder.iterdir()) == ["t.v1", "t.v2.v1"]
+
+
+def test_a_query_whose_driver_was_killed_is_lost_and_can_be_reset(
+    terminal: Terminal, client: Client, topic: str
+) -> None:
+    query = f"{topic}.t"
+    put_up(client, a_status(query, topic, state="running", at_ms=1_790_000_000_000))
+    (listed,) = [each for each in terminal.json("list") if each["query"] == query]
+    (described,) = terminal.json("describe", query)
+    said = (listed["state"], described["state"], described["error"])
+    assert said == ("lost", "lost", "its run has said nothing since 2026-09-21T14:13:20+00:00")
+    assert [each["query"] for each in terminal.json("reset", query, "--yes")] == [query]
+
+
+def test_a_query_of_a_driver_whose_clock_is_behind_is_not_reset_under_it(
+    terminal: Terminal, client: Client, topic: str
+) -> None:
+    client.send(topic, {"id": 1})
+    query = f"{topic}.t"
+    behind = a_status(query, topic, state="running", at_ms=1_790_000_000_000)
+    put_up(client, behind)
+    with publishing(client, behind):
+        done = terminal("reset", query, "--yes")
+    assert (done.returncode, client.admin.topics.sizes([topic])) == (5, {topic: 1}), done.stderr
+    assert f"{query} is running" in done.stderr
+
+
+def test_a_status_is_old_after_half_a_minute_if_more_should_have_come() -> None:
+    running = a_status("shop.t", "t", state="running", at_ms=1_000)
+    assert [running.as_of(now_ms).state for now_ms in (0, 31_000, 31_001)] == [
+        "running",
+        "running",
+        "lost",
+    ]
+    for state in ("paused", "failed", "stopped", "done"):
+        assert a_status("shop.t", "t", state=state).as_of(31_001).state == state
+
+
+@contextmanager
+def publishing(client: Client, status: Status) -> Iterator[None]:
+    """A driver tells of its query as long as this lasts."""
+    enough = threading.Event()
+
+    def publish() -> None:
+        while not enough.wait(0.5):
+            Board(client).publish(status)
+
+    driver = threading.Thread(target=publish)
+    driver.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        driver.join()

@@ -1,7 +1,7 @@
 """`headwater pipeline list`."""
 
 from headwater.cli.command import command as headwater_command
-from headwater.cli.pipeline.place import require_spark
+from headwater.cli.pipeline.names import known
 from headwater.cli.pipeline.rows import LIST_COLUMNS, list_row
 from headwater.cli.session import Session
 
@@ -16,11 +16,8 @@ from headwater.cli.session import Session
 )
 def command(session: Session) -> None:
     """List queries with their state and lag, and what is wrong, of all pipelines."""
-    require_spark()
-    from headwater.streams.run.board import Board  # noqa: PLC0415
-
     with session.connect() as client:
-        found = Board(client).statuses()
+        found = known(client)
     session.output.rows(
         (*LIST_COLUMNS, "error"), [{**list_row(each), "error": each.error} for each in found]
     )

@@ -1,22 +1,25 @@
 """`headwater pipeline reset`."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from headwater.cli.command import command as headwater_command
-from headwater.cli.pipeline.names import matching
+from headwater.cli.pipeline.names import known, matching
 from headwater.cli.pipeline.place import surroundings
 from headwater.cli.pipeline.together import Member, emptied, together
 from headwater.cli.session import Session
+from headwater.clock import SystemClock
 from headwater.errors import Conflict
 
 if TYPE_CHECKING:
     from headwater.client.admin.topics import Topics
+    from headwater.streams.run.board import Board
     from headwater.streams.run.checkpoints import Checkpoints
 
-ACTIVE = ("running", "starting", "restarting")
+WATCH_S: Final = 5.0
+"""More than twice what a runner lets pass between two reports."""
 
 
 @headwater_command(
@@ -39,8 +42,8 @@ def command(session: Session, name: str) -> None:
         from headwater.streams.run.board import Board  # noqa: PLC0415
 
         board = Board(client)
-        members = together(matching(client, name), board.statuses())
-        _refuse_busy(members)
+        members = together(matching(client, name), known(client))
+        _refuse_busy(members, board)
         checkpoints = surroundings(session, client).checkpoints
         _refuse_elsewhere(members, checkpoints)
         topics = client.admin.topics
@@ -59,8 +62,14 @@ def command(session: Session, name: str) -> None:
     session.output.note("they begin again at the next run")
 
 
-def _refuse_busy(members: Sequence[Member]) -> None:
-    busy = [each.status for each in members if each.status.state in ACTIVE]
+def _refuse_busy(members: Sequence[Member], board: "Board") -> None:
+    from headwater.streams.run.status import ACTIVE  # noqa: PLC0415
+
+    lost = [each.status.name for each in members if each.status.state == "lost"]
+    alive = board.heard_of(lost, SystemClock(), within_s=WATCH_S) if lost else ()
+    busy = [
+        each.status for each in members if each.status.state in ACTIVE or each.status.name in alive
+    ]
     if busy:
         pause = busy[0].name if len(busy) == 1 else busy[0].pipeline
         raise Conflict(

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final, Self
 
 from headwater.client.client import Client
+from headwater.clock import Clock
 from headwater.errors import Conflict, HeadwaterError
 from headwater.streams.run.status import STATUS_TOPIC, Status
 
@@ -59,6 +60,17 @@ class Board:
                 else:
                     found[name] = Status.from_json(record.value)
         return [found[name] for name in sorted(found)]
+
+    def heard_of(self, names: Iterable[str], clock: Clock, *, within_s: float) -> set[str]:
+        """Which of these queries are told of from now on: there is a runner, whatever its clock says."""
+        wanted = {_STATUS + each for each in names}
+        until_s = clock.monotonic_s() + within_s
+        with self._client.consumer(STATUS_TOPIC, start="end", on_bad="skip") as records:
+            while clock.monotonic_s() < until_s:
+                keys = {_text(each.key) for each in records.poll(max_wait_s=_LOOK_S)}
+                if keys & wanted:
+                    return {each.removeprefix(_STATUS) for each in keys & wanted}
+        return set()
 
 
 class Wishes:

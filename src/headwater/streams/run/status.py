@@ -1,7 +1,8 @@
 """What is known of a running query, in plain data: published to a topic, shown by the command line."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from headwater.streams.source.offsets import START
@@ -9,7 +10,12 @@ from headwater.streams.source.offsets import START
 STATUS_TOPIC: Final = "__headwater.pipelines"
 """Compacted: the last status of each query, and what users want of it (`control.py`)."""
 
-State = Literal["starting", "running", "restarting", "paused", "failed", "stopped", "done"]
+State = Literal["starting", "running", "restarting", "paused", "failed", "stopped", "done", "lost"]
+ACTIVE: Final = ("starting", "running", "restarting")
+"""States of which a living runner tells again and again."""
+
+LOST_AFTER_S: Final = 30.0
+"""Many times what a runner lets pass between two reports: the log may be away, and clocks differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,13 @@ class Status:
     @property
     def name(self) -> str:
         return f"{self.pipeline}.{self.query}"
+
+    def as_of(self, now_ms: int) -> "Status":
+        """The same, or `lost` if its runner should have told of it long ago: nobody says that of itself."""
+        if self.state not in ACTIVE or now_ms - self.at_ms <= LOST_AFTER_S * 1000:
+            return self
+        last = datetime.fromtimestamp(self.at_ms / 1000, UTC).isoformat(timespec="seconds")
+        return replace(self, state="lost", error=f"its run has said nothing since {last}")
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -112,12 +125,15 @@ def _lag(sources: list[Mapping[str, Any]]) -> int | None:
 
 
 def _positions(sources: list[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-    return {
-        topic: {str(partition): int(offset) for partition, offset in partitions.items()}
-        for each in sources
-        for topic, partitions in (each.get("endOffset") or {}).items()
-        if not topic.endswith(START)
-    }
+    """Of a topic that a query reads twice, how far both readers are."""
+    found: dict[str, dict[str, int]] = {}
+    for each in sources:
+        for topic, partitions in (each.get("endOffset") or {}).items():
+            if not topic.endswith(START):
+                at = found.setdefault(topic, {})
+                for partition, offset in partitions.items():
+                    at[partition] = min(int(offset), at.get(partition, int(offset)))
+    return found
 
 
 def _at(offsets: Mapping[str, Any], topic: str, partition: str) -> int:
