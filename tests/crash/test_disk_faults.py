@@ -8,6 +8,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from conformance.batches import batch
+from conformance.calls import produce
 from conformance.raw import Connection, ErrorCode
 from conformance.transactional import Transactional, committed_values, state_of
 from headwater.testing import Broker
@@ -69,6 +71,21 @@ def test_failed_write_is_refused_and_leaves_nothing_behind(
     assert outcome(broker, "orders", "after") == 1
     assert stored(broker, "orders") == [b"before", b"after"]
     broker.restart()
+    assert stored(broker, "orders") == [b"before", b"after"]
+
+
+def test_a_log_that_cannot_be_opened_is_refused_and_hinders_nobody(
+    disk: FaultyDisk, broker: Broker
+) -> None:
+    for topic in ("orders", "clicks"):
+        assert outcome(broker, topic, "before") == 0
+    broker.restart()
+    disk.inject(Fault("open", errno.EMFILE, path="orders-0/*"))
+    with Connection(broker.bootstrap) as connection:
+        for topic, error in (("orders", ErrorCode.kafka_storage_error), ("clicks", ErrorCode.none)):
+            assert produce(connection, topic, batch(b"more")).error_code == error
+        disk.heal()
+        assert produce(connection, "orders", batch(b"after")).error_code == ErrorCode.none
     assert stored(broker, "orders") == [b"before", b"after"]
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from headwater.errors import StorageFailed
 from headwater.log.partition import PartitionLog
 from headwater.log.recovery import Summary
 from headwater.wire.error_codes import ErrorCode
@@ -32,7 +33,13 @@ class Partition:
     @property
     def log(self) -> PartitionLog:
         if self._log is None:
-            self._log = self._open(self._summary)
+            try:
+                self._log = self._open(self._summary)
+            except OSError as error:
+                raise StorageFailed(
+                    f"{self.name} could not be opened: {error.strerror or error}",
+                    hint="check the disk, and how many files may be open: ulimit -n",
+                ) from error
         return self._log
 
     def opened(self) -> PartitionLog:

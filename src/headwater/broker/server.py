@@ -19,8 +19,8 @@ from headwater.errors import InvalidRequest, Unavailable
 logger = logging.getLogger(__name__)
 
 BACKLOG: Final = 1024
-ACCEPTED_AT_ONCE: Final = 16
-"""Without a file left, asyncio complains of each that it tried to accept."""
+ACCEPTED_AT_ONCE: Final = 1
+"""When no more files can be opened, asyncio complains of each that it tries to accept at once."""
 IDLE_CHECK_S: Final = 10.0
 DRAIN_S: Final = 5.0
 
