@@ -53,6 +53,7 @@ plan and ask. Without a terminal they refuse with exit code 2 unless `--yes` is 
 | `@09:00`, `@2026-09-01`, `@2026-09-01T10:00Z` | at a time; without a zone it is local time |
 | `@1644796800000`, `@1644796800` | milliseconds or seconds since 1970 |
 | `@-1h:@-30m`, `@2026-09-01:1h` | between two times, or a time and how long |
+| `@-1h:end`, `@:-1h`, `@:2026-09-01` | from a time until now, from the start until a time |
 
 **Filters** (`tail --where`) are a safe part of Python's expressions, evaluated here and not by
 the broker: `value.total > 100 and key == "7"`. Names are `key value headers topic partition

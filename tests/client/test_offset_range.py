@@ -78,7 +78,13 @@ MINUTE, HOUR = 60_000, 3_600_000
             OffsetRange(At(ms(2026, 9, 1, 10)), At(ms(2026, 9, 1, 11))),
         ),
         ("@:@-5m", OffsetRange(Start(), At(NOW_MS - 5 * MINUTE))),
+        ("@:-5m", OffsetRange(Start(), At(NOW_MS - 5 * MINUTE))),
+        ("@:2026-09-01", OffsetRange(Start(), At(ms(2026, 9, 1)))),
+        ("@:2026-09-01T10:00:05Z", OffsetRange(Start(), At(ms(2026, 9, 1, 10, 0, 5)))),
+        ("@:1644796800000", OffsetRange(Start(), At(1644796800000))),
+        ("@:end", OffsetRange(Start(), End())),
         (":@-5m", OffsetRange(Start(), At(NOW_MS - 5 * MINUTE))),
+        ("earliest:latest", OffsetRange(Start(), End())),
         ("47:@-5m", OffsetRange(Exact(47), At(NOW_MS - 5 * MINUTE))),
     ],
 )
@@ -91,6 +97,7 @@ def test_every_form_of_the_grammar(text: str, expected: OffsetRange) -> None:
     [
         *("", ":", "x", "4.5", "1e3", "start end", "starting", " 47", "10:20:30", "10-20"),
         *("@", "@x", "@5m", "@25:00", "@2026-13-01", "@-5", "--3", "++2", "@-1h:x", "end:xyz"),
+        *("@:", "@:47", "@:5m", "@:x"),
     ],
 )
 def test_what_is_not_in_the_grammar_is_refused_with_a_hint(text: str) -> None:

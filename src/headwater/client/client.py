@@ -211,7 +211,7 @@ class Client:
 
     def _range(self, start: str, until: str | int | None) -> OffsetRange:
         now = datetime_of(self._clock.now_ms()).astimezone()
-        offsets = parse_offset_range(_ALIASES.get(start, start), now=now)
+        offsets = parse_offset_range(start, now=now)
         if until is None:
             return offsets
         if offsets.until is not None:
@@ -219,8 +219,4 @@ class Client:
                 what=f"start={start!r} is a range, and until={until!r} is given as well",
                 hint="give one of them",
             )
-        end = str(until)
-        return OffsetRange(offsets.start, parse_position(_ALIASES.get(end, end), now=now))
-
-
-_ALIASES = {"earliest": "start", "latest": "end"}
+        return OffsetRange(offsets.start, parse_position(str(until), now=now))

@@ -1,9 +1,11 @@
 """rpk's offset grammar: one word for where to start reading and, after a colon, where to stop.
 
     start  end  47  +2  -3         the ends, an exact offset, after the start, before the end
+    earliest  latest               the ends, as Kafka's clients call them
     10:20  :end  -100:end          from (inclusive) until (exclusive)
     @-15m  @09:00  @2026-09-01  @2026-09-01T10:00Z  @1644796800000      by timestamp
-    @-1h:@-30m  @-1h:-30m  @2026-09-01:1h  @:@-5m                      ranges of time
+    @-1h:@-30m  @-1h:-30m  @2026-09-01:1h  @-1h:end                    ranges of time
+    @:@-5m  @:-5m  @:2026-09-01    from the start until a time
 
 A time without a zone is in the zone of `now`. `@09:00` is the last nine o'clock that has passed.
 The parser is pure; `resolve_offsets` turns its result into offsets.
@@ -69,15 +71,16 @@ class Bounds:
 def parse_offset_range(text: str, *, now: datetime) -> OffsetRange:
     """Parse a position or a range; `now` (with a zone) is what relative times are relative to."""
     words = _Words(text, now)
-    if text in ("", ":"):
+    if text in ("", ":", "@:"):
         raise words.error("it is empty")
+    by_time = text.startswith("@")
     start = words.position(default=Start())
     if words.at_end():
         return OffsetRange(start)
     words.skip_colon()
     if words.at_end():
         return OffsetRange(start)
-    until = words.position(after=start)
+    until = words.position(after=start, by_time=by_time)
     if not words.at_end():
         raise words.error(f"{words.rest()!r} is left over")
     return OffsetRange(start, until)
@@ -135,6 +138,12 @@ def resolve_range(
     return {partition: Bounds(start, ends[partition]) for partition, start in starts.items()}
 
 
+_ENDS: dict[str, Position] = {
+    "start": Start(),
+    "end": End(),
+    "earliest": Start(),
+    "latest": End(),
+}
 _NUMBER = re.compile(r"[+-]?\d+")
 _MOMENT = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?)?"
@@ -174,7 +183,11 @@ class _Words:
         self._at += 1
 
     def position(
-        self, *, default: Position | None = None, after: Position | None = None
+        self,
+        *,
+        default: Position | None = None,
+        after: Position | None = None,
+        by_time: bool = False,
     ) -> Position:
         if self.rest().startswith(":") and default is not None:
             return default
@@ -182,11 +195,11 @@ class _Words:
             if self.rest().startswith(":") and default is not None:
                 return default
             return self._time(after)
-        for word, position in (("start", Start()), ("end", End())):
+        for word, position in _ENDS.items():
             if self._takes(word):
                 return position
-        # rpk writes the second time of a range without its @, as in @-2h:-1h or @2026-09-01:1h.
-        if isinstance(after, At):
+        # rpk writes the second time of a range without its @: @-2h:-1h, @2026-09-01:1h or @:-1h.
+        if by_time:
             return self._time(after)
         return self._number()
 
@@ -253,5 +266,5 @@ class _Words:
     def error(self, why: str) -> InvalidRequest:
         return InvalidRequest(
             what=f"{self._text!r} is not a position in a topic: {why}",
-            hint="write start, end, 47, +2, -3, 10:20, :end, @-15m, @09:00 or @2026-09-01T10:00Z",
+            hint="write start, end, 47, +2, -3, 10:20, :end, @-15m, @:-15m or @2026-09-01T10:00Z",
         )
