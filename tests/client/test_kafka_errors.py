@@ -31,6 +31,29 @@ def test_a_code_without_a_meaning_keeps_its_name() -> None:
     assert "ELECTION_NOT_NEEDED" in error.what
 
 
+@pytest.mark.parametrize(
+    ("said", "reason", "hint"),
+    [
+        ("Topic 'a_b' collides with a.b.", "topic 'a_b' collides with a.b", "choose another name"),
+        ("the name is too long (hint: at most 249)", "the name is too long", "at most 249"),
+    ],
+)
+def test_what_the_broker_said_is_not_replaced_by_a_guess(said: str, reason: str, hint: str) -> None:
+    error = translate(KafkaError(KafkaError.TOPIC_EXCEPTION, said), doing="create it")
+    assert (error.what, error.hint) == (f"cannot create it: {reason}", hint)
+
+
+def test_too_many_partitions_do_not_get_the_hint_of_too_few() -> None:
+    error = KafkaError(KafkaError.INVALID_PARTITIONS, "between 1 and 10000")
+    assert "can only be added" not in translate(error, doing="create it").hint
+
+
+def test_what_a_policy_forbids_is_refused_and_not_badly_asked() -> None:
+    error = translate(KafkaError(KafkaError.POLICY_VIOLATION), doing="trim it")
+    assert isinstance(error, Conflict)
+    assert error.hint
+
+
 def test_an_exception_is_translated_and_keeps_its_cause() -> None:
     cause = KafkaException(KafkaError(KafkaError._TIMED_OUT))
     with pytest.raises(Unavailable) as raised, translated("wait"):

@@ -180,6 +180,68 @@ def test_closing_the_client_flushes_its_producers(
     assert [record.value for record in read_all(client, topic)] == [1]
 
 
+def test_a_record_is_as_large_as_its_topic_allows(
+    client: Client, new_topic: Callable[..., str]
+) -> None:
+    topic = new_topic(**{"max.message.bytes": "3000000"})
+    client.send(topic, "x" * 2_000_000)
+    (record,) = read_all(client, topic)
+    assert len(record.value) == 2_000_000
+    with pytest.raises(RecordTooLarge, match=r"the topic's max\.message\.bytes"):
+        client.send(topic, "x" * 4_000_000)
+
+
+def test_large_records_are_not_batched_beyond_the_limit_of_a_topic(
+    client: Client, topic: str
+) -> None:
+    sizes = [900_000, 200_000, 600_000, 600_000, 999_000, 10, 400_000, 400_000, 400_000]
+    with client.producer(value_format="bytes", linger_ms=500) as producer:
+        for size in sizes:
+            producer.send(topic, b"x" * size)
+    assert [len(r.value) for r in read_all(client, topic, value_format="bytes")] == sizes
+
+
+def test_a_record_beyond_the_limit_of_the_client_does_not_blame_the_topic(
+    client: Client, topic: str
+) -> None:
+    producer = client.producer(options={"message.max.bytes": 1000})
+    with pytest.raises(RecordTooLarge, match="the limit of this client") as refused:
+        producer.send(topic, "x" * 2000)
+    assert "topic" not in refused.value.hint
+
+
+@pytest.mark.parametrize("zero", [0, datetime(1970, 1, 1, tzinfo=UTC)])
+def test_a_timestamp_of_zero_does_not_become_now(
+    client: Client, topic: str, zero: datetime | int
+) -> None:
+    with pytest.raises(InvalidRequest, match="timestamp 0"):
+        client.send(topic, 1, timestamp=zero)
+    assert client.send(topic, 1, timestamp=1).timestamp_ms == 1
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"key": "\ud800"},
+        {"headers": {"name": "\ud800"}},
+        {"headers": {"\ud800": "value"}},
+        {"headers": [("\udcff", "value")]},
+        {"value": "\ud800"},
+    ],
+)
+def test_half_a_character_is_our_error_and_no_crash(
+    client: Client, topic: str, part: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidRequest, match="cannot be"):
+        client.send(topic, **{"value": 1, **part})
+
+
+def test_a_topic_of_the_broker_itself_is_not_called_badly_named(client: Client) -> None:
+    with pytest.raises(HeadwaterError) as refused:
+        client.send("__consumer_offsets", 1)
+    assert "the broker's own topics" in refused.value.what
+
+
 def test_unknown_options_are_our_error(client: Client) -> None:
     with pytest.raises(HeadwaterError, match=r"no\.such"):
         client.producer(options={"no.such.option": 1})

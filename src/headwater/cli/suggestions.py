@@ -10,26 +10,23 @@ if TYPE_CHECKING:
     from headwater.client import Client
 
 
-def require_topic(client: "Client", topic: str) -> None:
-    _require("topic", topic, client.admin.topics.names())
+def require_topic(client: "Client", topic: str, *, to_write: bool = False) -> None:
+    create = f"create it with: headwater topic create {topic}" if to_write else ""
+    _require("topic", topic, client.admin.topics.names(), create)
 
 
 def require_group(client: "Client", group: str) -> None:
     _require("group", group, (found.group for found in client.admin.groups.list()))
 
 
-def _require(kind: str, name: str, known: Iterable[str]) -> None:
+def _require(kind: str, name: str, known: Iterable[str], otherwise: str = "") -> None:
     names = list(known)
     if name in names:
         return
     near = difflib.get_close_matches(name, names, n=1)
     raise NotFound(
         what=f"{kind} {name!r} does not exist",
-        hint=f"did you mean {near[0]!r}?" if near else _elsewhere(kind, name),
+        hint=f"did you mean {near[0]!r}?"
+        if near
+        else otherwise or f"see the {kind}s with: headwater {kind} list",
     )
-
-
-def _elsewhere(kind: str, name: str) -> str:
-    if kind == "topic":
-        return f"create it with: headwater topic create {name}"
-    return f"see the {kind}s with: headwater {kind} list"

@@ -46,6 +46,10 @@ PRODUCING: Options = {
     "enable.idempotence": True,
     # Java's partitioner, so that a key lands in the same partition whoever sends it.
     "partitioner": "murmur2_random",
+    # The topic says how large a record may be, not the client. This much passes the default limits of
+    # brokers (socket.request.max.bytes) and consumers (receive.message.max.bytes). Batches of smaller
+    # records are not larger for it: batch.size holds them to a megabyte.
+    "message.max.bytes": 99_000_000,
 }
 
 CONSUMING: Options = {

@@ -28,6 +28,8 @@ class _Meaning(NamedTuple):
     kind: type[HeadwaterError]
     reason: str
     hint: str
+    hint_for_own_words: str | None = None
+    """Unless None: where the broker has words of its own, they replace `reason`, with this hint."""
 
 
 def translate(error: KafkaError, *, doing: str) -> HeadwaterError:
@@ -36,8 +38,20 @@ def translate(error: KafkaError, *, doing: str) -> HeadwaterError:
     if meaning is None:
         kind = Unavailable if error.retriable() else HeadwaterError
         return kind(what=f"cannot {doing}: {_own_words(error)} ({error.name()})")
-    reason = meaning.reason or _own_words(error)
-    return meaning.kind(what=f"cannot {doing}: {reason}", hint=meaning.hint)
+    reason, hint = meaning.reason or _own_words(error), meaning.hint
+    if meaning.hint_for_own_words is not None and error.str() != KafkaError(error.code()).str():
+        reason, _, given = _own_words(error).partition(" (hint: ")
+        hint = given.removesuffix(")") or meaning.hint_for_own_words
+    return meaning.kind(what=f"cannot {doing}: {reason}", hint=hint)
+
+
+def refusal_of(exception: Exception, *, doing: str) -> HeadwaterError:
+    """Our error for what librdkafka does not even send; it says so with the codes of brokers."""
+    if isinstance(exception, KafkaException):
+        meaning = _REFUSALS.get(exception.args[0].name())
+        if meaning is not None:
+            return meaning.kind(what=f"cannot {doing}: {meaning.reason}", hint=meaning.hint)
+    return error_of(exception, doing=doing)
 
 
 def error_of(exception: Exception | KafkaError, *, doing: str) -> HeadwaterError:
@@ -55,9 +69,14 @@ def error_of(exception: Exception | KafkaError, *, doing: str) -> HeadwaterError
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
-    """Around every call into librdkafka."""
+    """Around every call into librdkafka.
+
+    Before Python 3.12 its binding loses a Ctrl-C that meets one of our callbacks: no exception is left.
+    """
     try:
         yield
+    except SystemError as error:
+        raise KeyboardInterrupt from error
     except (KafkaException, ValueError, TypeError, RuntimeError) as error:
         raise error_of(error, doing=doing) from error
 
@@ -125,8 +144,9 @@ _MEANINGS: dict[str, _Meaning] = {
     ),
     "TOPIC_EXCEPTION": _Meaning(
         InvalidRequest,
-        "that is not a valid topic name",
-        "use letters, digits, '.', '_' and '-', at most 249 of them",
+        "the topic's name is not valid, or it is one of the broker's own topics",
+        "names have letters, digits, '.', '_' and '-', at most 249; those with __ belong to the broker",
+        hint_for_own_words="choose another name",
     ),
     "GROUP_ID_NOT_FOUND": _NO_GROUP,
     "INVALID_GROUP_ID": _Meaning(InvalidRequest, "that is not a valid group name", ""),
@@ -157,13 +177,20 @@ _MEANINGS: dict[str, _Meaning] = {
     ),
     "INVALID_TIMESTAMP": _Meaning(InvalidRecord, "", ""),
     "INVALID_CONFIG": _Meaning(InvalidRequest, "", ""),
-    "INVALID_PARTITIONS": _Meaning(InvalidRequest, "", "partitions can only be added"),
+    "INVALID_PARTITIONS": _Meaning(
+        InvalidRequest, "", "partitions can be added later, but never taken away"
+    ),
     "INVALID_REPLICATION_FACTOR": _Meaning(
         InvalidRequest, "", "a single broker keeps one replica: use --replicas 1"
     ),
     "INVALID_REQUEST": _Meaning(InvalidRequest, "", ""),
     "_INVALID_ARG": _Meaning(InvalidRequest, "", ""),
-    "POLICY_VIOLATION": _Meaning(InvalidRequest, "", ""),
+    "POLICY_VIOLATION": _Meaning(
+        Conflict,
+        "a policy of the topic or of the broker forbids it",
+        "see the topic's settings: headwater topic describe TOPIC --all",
+        hint_for_own_words="",
+    ),
     "UNSUPPORTED_VERSION": _Meaning(NotSupported, "this broker is too old for that", ""),
     "_UNSUPPORTED_FEATURE": _Meaning(NotSupported, "this broker does not offer that", ""),
     "TOPIC_AUTHORIZATION_FAILED": _FORBIDDEN,
@@ -171,4 +198,12 @@ _MEANINGS: dict[str, _Meaning] = {
     "CLUSTER_AUTHORIZATION_FAILED": _FORBIDDEN,
     "_AUTHENTICATION": _NOT_LOGGED_IN,
     "SASL_AUTHENTICATION_FAILED": _NOT_LOGGED_IN,
+}
+
+_REFUSALS: dict[str, _Meaning] = {
+    "MSG_SIZE_TOO_LARGE": _Meaning(
+        RecordTooLarge,
+        "the record is larger than message.max.bytes, the limit of this client",
+        "store what is that large elsewhere, and send where it is",
+    ),
 }

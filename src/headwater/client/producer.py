@@ -11,14 +11,15 @@ from typing import Any, Self
 import confluent_kafka
 
 from headwater.client.connection import PRODUCING, Connection, Options
-from headwater.client.kafka_errors import error_of, translate, translated
+from headwater.client.kafka_errors import refusal_of, translate, translated
 from headwater.client.record import Headers, Receipt, encode_text, milliseconds_of
 from headwater.client.value_format import FormatName, value_format
 from headwater.clock import Clock, SystemClock
 from headwater.errors import HeadwaterError, InvalidRequest, Unavailable
 
 _ANY_PARTITION = -1
-_BROKER_CLOCK = 0
+_NOW = 0
+"""What librdkafka takes for "no timestamp given"."""
 _POLL_S = 0.05
 
 
@@ -95,7 +96,11 @@ class Producer:
         timestamp: datetime | int | None = None,
         partition: int | None = None,
     ) -> Delivery:
-        """Queue one record; returns before it is stored. `value=None` is a tombstone."""
+        """Queue one record; returns before it is stored. `value=None` is a tombstone.
+
+        `timestamp` is when it happened (now, if left out): a datetime, or milliseconds since 1970. It
+        cannot be 0, the first moment of 1970.
+        """
         if self.is_closed:
             raise InvalidRequest(what="the producer is closed", hint="send inside its with-block")
         delivery = Delivery(self)
@@ -105,7 +110,7 @@ class Producer:
             "value": encoded,
             "key": encode_text(key) if isinstance(key, str) else key,
             "partition": _ANY_PARTITION if partition is None else partition,
-            "timestamp": _BROKER_CLOCK if timestamp is None else milliseconds_of(timestamp),
+            "timestamp": _NOW if timestamp is None else _timestamp_ms(timestamp),
             "headers": _encode_headers(headers) if headers else None,
             "on_delivery": delivery._settle,  # noqa: SLF001
         }
@@ -113,12 +118,14 @@ class Producer:
         while True:
             try:
                 self._kafka.produce(**arguments)
+                self._kafka.poll(0)
             except BufferError:
                 self._wait_for_room(topic, deadline)
+            except SystemError as error:
+                raise KeyboardInterrupt from error  # as in `translated`, without its cost per record
             except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
-                raise error_of(error, doing=f"send to {topic!r}") from error
+                raise refusal_of(error, doing=f"send to {topic!r}") from error
             else:
-                self._kafka.poll(0)
                 return delivery
 
     def flush(self, timeout_s: float | None = None) -> None:
@@ -126,7 +133,8 @@ class Producer:
         limit_s = None if timeout_s is None else self._clock.monotonic_s() + timeout_s
         # Every record ends within message.timeout.ms, so this loop ends without a limit of its own.
         while len(self._kafka) > 0:
-            self._kafka.flush(_POLL_S)
+            with translated("flush"):
+                self._kafka.flush(_POLL_S)
             if limit_s is not None and self._clock.monotonic_s() > limit_s and len(self._kafka):
                 raise Unavailable(
                     what=f"{len(self._kafka)} records are still on their way after {timeout_s} s",
@@ -161,12 +169,14 @@ class Producer:
                 what=f"cannot send to {topic!r}: {len(self._kafka)} records wait for the broker",
                 hint="is the broker reachable and its disk fast enough? see: headwater status",
             )
-        self._kafka.poll(_POLL_S)
+        with translated(f"send to {topic!r}"):
+            self._kafka.poll(_POLL_S)
 
     def _wait(self, delivery: Delivery, timeout_s: float | None) -> None:
         limit_s = None if timeout_s is None else self._clock.monotonic_s() + timeout_s
         while not delivery.done:
-            self._kafka.poll(_POLL_S)
+            with translated("wait for a receipt"):
+                self._kafka.poll(_POLL_S)
             if limit_s is not None and self._clock.monotonic_s() > limit_s and not delivery.done:
                 raise Unavailable(
                     what=f"the record has no answer after {timeout_s} s",
@@ -193,8 +203,26 @@ class Producer:
         )
 
 
+def _timestamp_ms(moment: datetime | int) -> int:
+    timestamp_ms = milliseconds_of(moment)
+    if timestamp_ms == _NOW:
+        raise InvalidRequest(
+            what="a record cannot be sent with timestamp 0, the first moment of 1970",
+            hint="leave it out for the time of sending, or give 1, a millisecond later",
+        )
+    return timestamp_ms
+
+
 def _encode_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
     pairs = headers.items() if hasattr(headers, "items") else headers
     return [
-        (name, encode_text(value) if isinstance(value, str) else value) for name, value in pairs
+        (_checked_name(name), encode_text(value) if isinstance(value, str) else value)
+        for name, value in pairs
     ]
+
+
+def _checked_name(name: str) -> str:
+    """The binding takes names as text, and crashes on one that is not UTF-8."""
+    text = str(name)
+    encode_text(text, errors="strict")
+    return text

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from headwater.errors import InvalidRequest
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Headers = Mapping[str, str | bytes | None] | Sequence[tuple[str, str | bytes | None]]
@@ -55,8 +57,14 @@ class Receipt:
         return datetime_of(self.timestamp_ms)
 
 
-def encode_text(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+def encode_text(text: str, errors: str = "surrogateescape") -> bytes:
+    try:
+        return text.encode("utf-8", errors)
+    except UnicodeEncodeError as error:
+        raise InvalidRequest(
+            what=f"text with {text[error.start]!r}, half of a character, cannot be written as UTF-8",
+            hint="pass the whole character, or bytes",
+        ) from error
 
 
 def decode_text(raw: bytes) -> str:

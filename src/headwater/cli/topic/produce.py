@@ -37,7 +37,9 @@ _WINDOW = 10_000
 @click.option("-K", "--key-separator", metavar="TEXT", help="Split each line into key and value.")
 @click.option("-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="A header.")
 @click.option("-p", "--partition", type=click.IntRange(min=0), help="Write to this partition.")
-@click.option("--timestamp", type=int, metavar="MS", help="Milliseconds since 1970 (default: now).")
+@click.option(
+    "--timestamp", type=int, metavar="MS", help="Milliseconds since 1970, not 0 (default: now)."
+)
 @click.option("--tombstone", is_flag=True, help="Write a record without a value for --key.")
 @click.option("--create", is_flag=True, help="Create the topic when it does not exist.")
 def command(  # noqa: PLR0913  one argument per option
@@ -69,7 +71,7 @@ def command(  # noqa: PLR0913  one argument per option
     with session.connect() as client:
         if create and topic not in client.admin.topics.names():
             client.admin.topics.create(topic)
-        require_topic(client, topic)
+        require_topic(client, topic, to_write=True)
         with client.producer(value_format="bytes") as producer:
             deliveries = (
                 producer.send(
