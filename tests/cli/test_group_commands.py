@@ -30,7 +30,14 @@ def test_list_and_describe_show_the_lag(headwater: Run, topic: str, billing: str
 
 def test_list_by_state(headwater: Run, billing: str) -> None:
     assert billing in headwater("group", "list", "--state", "empty").out
+    assert billing in headwater("group", "list", "--state", "Empty").out
     assert billing not in headwater("group", "list", "--state", "stable").out
+
+
+def test_a_state_that_does_not_exist_is_not_an_empty_list(headwater: Run) -> None:
+    result = headwater("group", "list", "--state", "foo")
+    assert (result.code, result.out) == (2, "")
+    assert "stable" in result.err
 
 
 def test_seek_shows_before_and_after(

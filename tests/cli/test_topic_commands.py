@@ -109,6 +109,21 @@ def test_trim_shows_its_plan_and_removes(headwater: Run, client: Client, topic: 
     assert "nothing to remove" in headwater("topic", "trim", topic, "--before", 3, "--yes").err
 
 
+def test_trim_refuses_what_would_be_a_mistake(
+    headwater: Run, client: Client, new_topic: Callable[..., str]
+) -> None:
+    topic, compacted = new_topic(), new_topic(**{"cleanup.policy": "compact"})
+    for each in (topic, compacted):
+        client.send(each, 1, key="k")
+    beyond = headwater("topic", "trim", topic, "--before", 99999, "--yes")
+    assert (beyond.code, beyond.out) == (5, "")
+    assert "which ends at 1" in beyond.err
+    forbidden = headwater("topic", "trim", compacted, "--before", "end", "--yes")
+    assert (forbidden.code, forbidden.out) == (5, "")
+    assert "cleanup.policy=compact" in forbidden.err
+    assert "hint: " in forbidden.err
+
+
 class TestProduce:
     def read(self, client: Client, topic: str) -> list[tuple[str | None, bytes | None]]:
         with client.consumer(topic, until="end", value_format="bytes") as records:

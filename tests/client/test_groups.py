@@ -7,7 +7,7 @@ from confluent_kafka import Consumer
 
 from headwater.client import Client
 from headwater.clock import SystemClock
-from headwater.errors import Conflict, NotFound
+from headwater.errors import Conflict, InvalidRequest, NotFound
 
 
 def read(client: Client, topic: str, group: str, count: int) -> None:
@@ -96,6 +96,19 @@ def test_a_new_group_is_placed_in_the_topics_named(client: Client, topic: str, g
     assert client.admin.groups.describe(group).partitions[0].committed == 1
     with pytest.raises(NotFound, match="no position"):
         client.admin.groups.plan_seek(f"{group}-2", to="end")
+
+
+@pytest.mark.parametrize("state", ["empty", "EMPTY", "Empty"])
+def test_a_state_is_found_in_any_case(client: Client, topic: str, group: str, state: str) -> None:
+    client.send(topic, 1)
+    read(client, topic, group, 1)
+    assert group in {found.group for found in client.admin.groups.describe_all(state)}
+
+
+def test_a_state_that_does_not_exist_is_not_an_empty_list(client: Client) -> None:
+    with pytest.raises(InvalidRequest, match="no state 'foo'") as refused:
+        client.admin.groups.describe_all("foo")
+    assert "stable" in refused.value.hint
 
 
 def test_a_deleted_group_is_gone(client: Client, topic: str, group: str) -> None:

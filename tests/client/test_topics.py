@@ -85,6 +85,50 @@ def test_trim_removes_what_its_plan_says(client: Client, topic: str) -> None:
         assert [record.value for record in records] == [7, 8, 9]
 
 
+def test_an_offset_beyond_the_end_does_not_trim_everything(client: Client, topic: str) -> None:
+    for number in range(3):
+        client.send(topic, number)
+    with pytest.raises(
+        Conflict, match=f"offset 99 is not in {topic}/0, which ends at 3"
+    ) as refused:
+        client.admin.topics.plan_trim(topic, before=99)
+    assert "position end" in refused.value.hint
+    assert client.admin.topics.plan_trim(topic, before=3).records == 3
+
+
+def test_an_offset_beyond_the_end_of_a_partition_without_records_is_no_mistake(
+    client: Client, new_topic: Callable[..., str]
+) -> None:
+    topic = new_topic(partitions=2)
+    for number in range(3):
+        client.send(topic, number, partition=0)
+    assert client.admin.topics.plan_trim(topic, before=2).records == 2
+
+
+def test_a_compacted_topic_is_not_trimmed_and_says_why(
+    client: Client, new_topic: Callable[..., str]
+) -> None:
+    topic = new_topic(**{"cleanup.policy": "compact"})
+    client.send(topic, 1, key="k")
+    plan = client.admin.topics.plan_trim(topic, before="end")
+    with pytest.raises(Conflict, match=r"cleanup\.policy=compact") as refused:
+        client.admin.topics.trim(plan)
+    assert "cleanup.policy=compact,delete" in refused.value.hint
+
+
+def test_a_name_that_collides_is_called_that_and_not_invalid(
+    client: Client, new_topic: Callable[..., str]
+) -> None:
+    taken = new_topic()
+    client.admin.topics.create(f"{taken}.x")
+    try:
+        with pytest.raises(InvalidRequest, match="collides") as refused:
+            client.admin.topics.create(f"{taken}_x")
+    finally:
+        client.admin.topics.delete(f"{taken}.x")
+    assert refused.value.hint == "choose another name"
+
+
 def test_a_topic_that_does_not_exist_is_not_found(client: Client) -> None:
     topics = client.admin.topics
     for call in (

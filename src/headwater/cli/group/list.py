@@ -14,7 +14,7 @@ from headwater.cli.session import Session
         "headwater group list --json | jq 'select(.lag > 0)'",
     ),
 )
-@click.option("--state", help="Only groups in this state: stable, empty, ...")
+@click.option("--state", help="Only groups in this state: stable, empty, dead, ...")
 def command(session: Session, state: str | None) -> None:
     """List consumer groups with their lag."""
     with session.connect() as client:

@@ -26,6 +26,7 @@ def command(session: Session, topic: str, before: str, dry_run: bool) -> None:
     """
     with session.connect() as client:
         require_topic(client, topic)
+        client.admin.topics.refuse_if_only_compacted(topic)
         plan = client.admin.topics.plan_trim(topic, before=before)
         rows = [
             {

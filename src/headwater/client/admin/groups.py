@@ -7,7 +7,14 @@ from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from headwater.client.admin.calls import answer, only_answer
-from headwater.client.admin.standings import DEAD, GroupDetails, Partition, Standings, state_of
+from headwater.client.admin.standings import (
+    DEAD,
+    GroupDetails,
+    Partition,
+    Standings,
+    parse_state,
+    state_of,
+)
 from headwater.client.connection import Connection
 from headwater.client.kafka_errors import error_of, translate, translated
 from headwater.client.log_offsets import LogOffsets
@@ -70,9 +77,10 @@ class Groups:
         )
 
     def describe_all(self, state: str | None = None) -> Sequence[GroupDetails]:
-        """Every group, by name, or those in this state."""
+        """Every group, by name, or those in this state, in whatever case it is written."""
+        asked = None if state is None else parse_state(state)
         listed = {found.group: found.state for found in self.list()}
-        wanted = {group: each for group, each in listed.items() if state in (None, each)}
+        wanted = {group: each for group, each in listed.items() if asked in (None, each)}
         return self._standings.describe(wanted, ages=True)
 
     def plan_seek(

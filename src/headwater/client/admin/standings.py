@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions
+from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 
 from headwater.client.admin.calls import Future, answers
@@ -16,6 +16,7 @@ from headwater.client.connection import Connection
 from headwater.client.kafka_errors import translated
 from headwater.client.log_offsets import LogOffsets
 from headwater.clock import Clock
+from headwater.errors import InvalidRequest
 
 Partition = tuple[str, int]
 DEAD = "dead"
@@ -163,7 +164,22 @@ class Standings:
 
 def state_of(group: Any) -> str:
     """`stable`, `empty`, `dead`, ... in lower case, as every word of ours."""
-    return str(group.state.name).lower().replace("_", "-")
+    return _word_for(group.state)
+
+
+def parse_state(text: str) -> str:
+    """The state that is meant, as `state_of` writes it."""
+    known = [_word_for(state) for state in ConsumerGroupState]
+    asked = text.lower().replace("_", "-")
+    if asked not in known:
+        raise InvalidRequest(
+            what=f"a group has no state {text!r}", hint=f"use one of {', '.join(known)}"
+        )
+    return asked
+
+
+def _word_for(state: ConsumerGroupState) -> str:
+    return state.name.lower().replace("_", "-")
 
 
 def _member(member: Any) -> Member:

@@ -20,10 +20,10 @@ from headwater.client.admin.calls import only_answer
 from headwater.client.admin.topic_configs import TOPIC_CONFIGS, suggestion
 from headwater.client.kafka_errors import translate, translated
 from headwater.client.log_offsets import LogOffsets
-from headwater.client.offset_range import parse_position
+from headwater.client.offset_range import Exact, Position, parse_position
 from headwater.client.record import datetime_of
 from headwater.clock import Clock
-from headwater.errors import InvalidRequest, NotFound
+from headwater.errors import Conflict, InvalidRequest, NotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,11 +243,15 @@ class Topics:
         only_answer(futures, doing=doing)
 
     def plan_trim(self, topic: str, *, before: str | int) -> TrimPlan:
-        """What `trim` would remove: all records before a position such as "@-7d", "end" or 1000."""
+        """What `trim` would remove: all records before a position such as "@-7d", "end" or 1000.
+
+        Raises Conflict for an offset beyond the end: it would remove everything.
+        """
         now = datetime_of(self._clock.now_ms()).astimezone()
         position = parse_position(str(before), now=now)
         partitions = [(topic, number) for number in self._partitions_of(topic)]
         log = self._log.ranges(partitions)
+        _refuse_if_beyond(position, log)
         new_starts = self._log.resolve(position, partitions)
         return TrimPlan(
             topic,
@@ -258,7 +262,10 @@ class Topics:
         )
 
     def trim(self, plan: TrimPlan) -> None:
-        """Remove the records before each partition's new start, for good."""
+        """Remove the records before each partition's new start, for good.
+
+        Raises Conflict for a topic that is only compacted.
+        """
         wanted = [
             TopicPartition(plan.topic, trim.partition, trim.after)
             for trim in plan.trims
@@ -266,11 +273,22 @@ class Topics:
         ]
         if not wanted:
             return
+        self.refuse_if_only_compacted(plan.topic)
         with translated(f"trim topic {plan.topic!r}"):
             futures = self._kafka.delete_records(wanted, **self._timeouts)
         for partition, future in futures.items():
             with translated(f"trim {plan.topic}/{partition.partition}"):
                 future.result()
+
+    def refuse_if_only_compacted(self, topic: str) -> None:
+        """Before the broker does, because it does not say why."""
+        policy = next((c.value for c in self.configs(topic) if c.name == "cleanup.policy"), None)
+        if policy and "delete" not in policy:
+            raise Conflict(
+                what=f"topic {topic!r} has cleanup.policy={policy}, so it cannot be trimmed",
+                hint="a compacted record goes when its key gets another, or a tombstone; to trim, first: "
+                f"headwater topic alter {topic} --set cleanup.policy=compact,delete",
+            )
 
     def _ranges(self, names: Iterable[str]) -> dict[tuple[str, int], tuple[int, int]]:
         """Where the partitions of those topics that exist begin and end."""
@@ -309,6 +327,17 @@ _SOURCES = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG.value: "topic",
     ConfigSource.DEFAULT_CONFIG.value: "default",
 }
+
+
+def _refuse_if_beyond(position: Position, log: Mapping[tuple[str, int], tuple[int, int]]) -> None:
+    if not isinstance(position, Exact):
+        return
+    for (topic, number), (start, end) in sorted(log.items()):
+        if start < end < position.offset:
+            raise Conflict(
+                what=f"offset {position.offset} is not in {topic}/{number}, which ends at {end}",
+                hint="to remove everything that is there, give the position end",
+            )
 
 
 def _refuse_unknown(name: str, known: tuple[str, ...] = TOPIC_CONFIGS) -> None:
