@@ -29,3 +29,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(message)
     module = import_module(home)
     return module if home.endswith(f".{name}") else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

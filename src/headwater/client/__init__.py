@@ -61,3 +61,7 @@ def __getattr__(name: str) -> object:
         message = f"module 'headwater.client' has no attribute {name!r}"
         raise AttributeError(message)
     return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
