@@ -68,6 +68,29 @@ def test_topics_and_keys_follow_from_names(shop: Pipeline) -> None:
     assert (checked_table.topic, checked_table.key) == ("shop.checked.v2", ("id",))
 
 
+def test_a_new_version_has_a_topic_of_its_own_also_under_a_given_name(shop: Pipeline) -> None:
+    @shop.table(version=2, topic="finance.checked")
+    def checked(orders: object) -> object: ...
+
+    (output,) = shop.graph().outputs
+    assert output.topic == "finance.checked.v2"
+
+
+def test_a_table_may_be_read_again_as_a_topic(shop: Pipeline) -> None:
+    shop.topic("shop.checked", name="timed", event_time="at", watermark="1 minute")
+
+    @shop.table
+    def counted(timed: object) -> object: ...
+
+    @shop.table
+    def checked(orders: object) -> object: ...
+
+    assert [each.name for each in shop.graph().flows] == ["checked", "counted"]
+
+
+def per_day(orders: object) -> object: ...
+
+
 def a_missing_input(shop: Pipeline) -> None:
     @shop.table
     def doubled(order: object) -> object: ...
@@ -115,6 +138,31 @@ def two_flows_of_one_name(shop: Pipeline) -> None:
         def more(orders: object) -> object: ...
 
 
+def two_outputs_in_one_topic(shop: Pipeline) -> None:
+    @shop.table(topic="all")
+    def first(orders: object) -> object: ...
+
+    @shop.materialized_view(key="id", topic="all")
+    def second(orders: object) -> object: ...
+
+
+def an_output_in_the_topic_it_reads(shop: Pipeline) -> None:
+    @shop.table(topic="shop.orders")
+    def doubled(orders: object) -> object: ...
+
+
+def a_name_that_no_log_takes(shop: Pipeline) -> None:
+    @shop.table
+    def umsätze(orders: object) -> object: ...  # noqa: PLC2401
+
+
+def a_flow_whose_checkpoint_would_be_elsewhere(shop: Pipeline) -> None:
+    shop.create_streaming_table("everything")
+
+    @shop.append_flow(target="everything", name="../more")
+    def more(orders: object) -> object: ...
+
+
 @pytest.mark.parametrize(
     ("mistake", "words"),
     [
@@ -125,6 +173,10 @@ def two_flows_of_one_name(shop: Pipeline) -> None:
         (a_flow_into_a_view, ["'latest', which is a materialized view"]),
         (a_table_without_flows, ["no flow fills table 'everything'"]),
         (two_flows_of_one_name, ["two flows 'more'"]),
+        (two_outputs_in_one_topic, ["'second' would write the topic 'all'", "'first' writes"]),
+        (an_output_in_the_topic_it_reads, ["orders -> doubled", "goes in a circle"]),
+        (a_name_that_no_log_takes, ["'shop.umsätze' of 'umsätze' is not a name for a topic"]),
+        (a_flow_whose_checkpoint_would_be_elsewhere, ["'../more' is not a name for a flow"]),
     ],
 )
 def test_a_mistake_is_named_with_its_place(
@@ -148,6 +200,17 @@ def test_a_pipeline_without_queries_is_refused(shop: Pipeline) -> None:
     ("declare", "words"),
     [
         (lambda _: Pipeline("a b"), "not a name for a pipeline"),
+        (lambda _: Pipeline("日本"), "not a name for a pipeline"),
+        (lambda _: Pipeline(".."), "not a name for a pipeline"),
+        (lambda shop: shop.table(version=0)(per_day), "'per_day' cannot have the version 0"),
+        (
+            lambda shop: shop.materialized_view(output_mode="complete")(per_day),
+            "'per_day' cannot have the output mode 'complete'",
+        ),
+        (
+            lambda shop: shop.table(expect={"r": ("true", "drop", "all")})(per_day),
+            "'r' at .* no pair",
+        ),
         (lambda shop: shop.topic("orders", watermark="1 minute"), "no event time"),
         (lambda shop: shop.topic("shop.2026"), "cannot be the name of a parameter"),
         (

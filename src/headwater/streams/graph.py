@@ -3,10 +3,12 @@
 What can be known without Spark is checked here; schemas and operations are checked when it is planned.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
+from typing import Final
 
 from headwater.errors import InvalidRequest, NotFound
 from headwater.streams.datasets import (
@@ -19,6 +21,9 @@ from headwater.streams.datasets import (
     View,
 )
 from headwater.streams.locations import Location
+
+_LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
+_LONGEST_TOPIC: Final = 249
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +43,33 @@ class Graph:
             for needed in each.inputs:
                 _refuse_unknown(needed, each, by_name)
         _refuse_without_flows(by_name, declared)
+        _refuse_bad_topics(by_name)
         if not declared:
             raise InvalidRequest(
                 f"pipeline {name!r} has nothing to run",
                 hint="decorate a function with @pipeline.table or @pipeline.materialized_view",
             )
-        return cls(name, by_name, tuple(in_order(declared)))
+        graph = cls(name, by_name, tuple(declared))
+        for each in graph.queries:
+            _refuse_bad_name(each)
+        return replace(graph, flows=tuple(graph.in_order(declared)))
+
+    def in_order(self, flows: Sequence[Flow]) -> list[Flow]:
+        """Each after the flows it reads from; raises `InvalidRequest` if there is no such order."""
+        writers = {each.topic: each.name for each in self.outputs}
+        sorter: TopologicalSorter[str] = TopologicalSorter()
+        for name, each in self.datasets.items():
+            if isinstance(each, Topic | Changelog) and each.topic in writers:
+                sorter.add(name, writers[each.topic])
+        for flow in flows:
+            sorter.add(flow.target, *flow.inputs)
+        try:
+            order = {name: place for place, name in enumerate(sorter.static_order())}
+        except CycleError as error:
+            names = list(reversed(error.args[1]))
+            first = next(each for each in flows if each.target in names)
+            raise circle(names, first.location) from error
+        return sorted(flows, key=lambda each: order[each.target])
 
     @property
     def outputs(self) -> Iterator[Table | MaterializedView]:
@@ -139,18 +165,37 @@ def _refuse_without_flows(datasets: Mapping[str, Dataset], flows: list[Flow]) ->
             )
 
 
-def in_order(flows: Sequence[Flow]) -> list[Flow]:
-    """Each after the flows it reads from; raises `InvalidRequest` if there is no such order."""
-    sorter: TopologicalSorter[str] = TopologicalSorter()
-    for each in flows:
-        sorter.add(each.target, *each.inputs)
-    try:
-        order = {name: place for place, name in enumerate(sorter.static_order())}
-    except CycleError as error:
-        names = list(reversed(error.args[1]))
-        first = next(each for each in flows if each.target in names)
-        raise circle(names, first.location) from error
-    return sorted(flows, key=lambda each: order[each.target])
+def _refuse_bad_name(query: Flow) -> None:
+    if not is_legal_name(query.name, longest=_LONGEST_TOPIC):
+        raise InvalidRequest(
+            f"{query.location}: {query.name!r} is not a name for a flow",
+            hint='a flow\'s name names its checkpoint: give it one of a-z A-Z 0-9 . _ -: name="..."',
+        )
+
+
+def _refuse_bad_topics(datasets: Mapping[str, Dataset]) -> None:
+    """An output has a topic of its own, whose name a log will take."""
+    writers: dict[str, Table | MaterializedView] = {}
+    for each in datasets.values():
+        if not isinstance(each, Table | MaterializedView):
+            continue
+        if not is_legal_name(each.topic, longest=_LONGEST_TOPIC):
+            raise InvalidRequest(
+                f"{each.location}: {each.topic!r} of {each.name!r} is not a name for a topic",
+                hint='give it one of a-z A-Z 0-9 . _ -: name="..." or topic="..."',
+            )
+        other = writers.setdefault(each.topic, each)
+        if other is not each:
+            raise InvalidRequest(
+                f"{each.location}: {each.name!r} would write the topic {each.topic!r}, "
+                f"which {other.name!r} writes ({other.location})",
+                hint="give it another, or fill one table from both: @pipeline.append_flow(target=...)",
+            )
+
+
+def is_legal_name(name: str, *, longest: int) -> bool:
+    """Whether a log takes it for a topic, and a disk for a folder."""
+    return bool(_LEGAL.fullmatch(name)) and len(name) <= longest and name not in (".", "..")
 
 
 def circle(names: list[str], location: Location) -> InvalidRequest:

@@ -6,7 +6,7 @@ DataFrames. Inputs are parameters named after datasets. Declaring needs no Spark
 
 import inspect
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Protocol, TypeVar, cast, overload
+from typing import Any, Final, Literal, Protocol, TypeVar, cast, overload
 
 from headwater.errors import InvalidRequest
 from headwater.streams.datasets import (
@@ -22,7 +22,7 @@ from headwater.streams.datasets import (
     Topic,
     View,
 )
-from headwater.streams.graph import Graph
+from headwater.streams.graph import Graph, is_legal_name
 from headwater.streams.locations import Location, of_caller, of_function
 
 B = TypeVar("B", bound=Body)
@@ -34,6 +34,8 @@ DEFAULT_FOLDER = "pipelines"
 
 SPARK = "spark"
 """A parameter of this name is given the Spark session."""
+
+_PAIR: Final = 2
 
 
 class Decorator(Protocol):
@@ -262,10 +264,11 @@ class Pipeline:
     ) -> None:
         location = of_function(body)
         dataset_name = _dataset_name(name or _name_of(body), location)
+        _refuse_bad_output(dataset_name, location, version, output_mode)
         self.add(
             kind(
                 name=dataset_name,
-                topic=topic or self.topic_of(dataset_name, version),
+                topic=_of_version(topic or self.topic_of(dataset_name, 1), version),
                 location=location,
                 key=key,
                 comment=comment or inspect.getdoc(body) or "",
@@ -287,7 +290,11 @@ class Pipeline:
 
     def topic_of(self, dataset: str, version: int) -> str:
         """A new version is written beside the old one, under a name of its own."""
-        return f"{self.name}.{dataset}" + (f".v{version}" if version > 1 else "")
+        return _of_version(f"{self.name}.{dataset}", version)
+
+
+def _of_version(topic: str, version: int) -> str:
+    return f"{topic}.v{version}" if version > 1 else topic
 
 
 def _inputs_of(body: Body, location: Location) -> Columns:
@@ -313,7 +320,13 @@ def _columns(columns: str | Iterable[str]) -> Columns:
 def _expectations(expect: Expect | None, location: Location) -> tuple[Expectation, ...]:
     found = []
     for name, rule in (expect or {}).items():
-        condition, action = (rule, "warn") if isinstance(rule, str) else rule
+        pair = (rule, "warn") if isinstance(rule, str) else tuple(rule)
+        if len(pair) != _PAIR:
+            raise InvalidRequest(
+                f"the rule {name!r} at {location} is no condition, and no pair of one and an action",
+                hint=f'write: "{name}": ("total >= 0", "drop")',
+            )
+        condition, action = pair
         if action not in ("warn", "drop", "quarantine", "fail"):
             raise InvalidRequest(
                 f"the rule {name!r} at {location} has no action {action!r}",
@@ -321,6 +334,20 @@ def _expectations(expect: Expect | None, location: Location) -> tuple[Expectatio
             )
         found.append(Expectation(name, condition, cast("Action", action)))
     return tuple(found)
+
+
+def _refuse_bad_output(name: str, location: Location, version: object, output_mode: object) -> None:
+    """What only a type checker would refuse, and a run would take for something else."""
+    if not isinstance(version, int) or version < 1:
+        raise InvalidRequest(
+            f"{location}: {name!r} cannot have the version {version!r}",
+            hint="versions are 1, 2, 3 and so on",
+        )
+    if output_mode not in (None, "append", "update"):
+        raise InvalidRequest(
+            f"{location}: {name!r} cannot have the output mode {output_mode!r}",
+            hint="use append or update",
+        )
 
 
 def _dataset_name(name: str, location: Location) -> str:
@@ -335,10 +362,10 @@ def _dataset_name(name: str, location: Location) -> str:
 
 
 def _refuse_bad_name(name: str, what: str) -> None:
-    if not name or not all(each.isalnum() or each in "._-" for each in name) or len(name) > 100:
+    if not is_legal_name(name, longest=100):
         raise InvalidRequest(
             f"{name!r} is not a name for a {what}",
-            hint="use letters, digits, '.', '_' and '-', at most 100 of them",
+            hint="use a-z A-Z 0-9 . _ -, at most 100 of them",
         )
 
 

@@ -22,7 +22,8 @@ from headwater.streams.locations import of_error
 from headwater.streams.pipeline import SPARK
 from headwater.streams.run.checkpoints import Checkpoint
 from headwater.streams.run.failures import in_one_sentence
-from headwater.streams.run.records import flatten_windows
+from headwater.streams.run.records import flatten_windows, written
+from headwater.streams.run.schemas import merged
 from headwater.streams.run.surroundings import Surroundings
 
 FORMAT: Final = "headwater"
@@ -152,9 +153,9 @@ class Inputs:
         )
 
     def _schema_of(self, dataset: Table | MaterializedView) -> str:
-        flow = next(each for each in self._graph.flows if each.target == dataset.name)
-        frame = flatten_windows(self._result(flow))
-        return str(frame._jdf.schema().toDDL())  # noqa: SLF001  # type: ignore[operator]
+        flows = [each for each in self._graph.flows if each.target == dataset.name]
+        results = (flatten_windows(self._result(each)).schema for each in flows)
+        return merged(written(each) for each in results).toDDL()
 
     def _missing_table(self, error: AnalysisException) -> str | None:
         if error.getCondition() != NO_SUCH_TABLE:

@@ -9,18 +9,21 @@ from pyspark.sql.types import StructType
 
 from headwater.errors import InvalidRequest
 from headwater.streams.datasets import Changelog, Dataset, Flow, MaterializedView, Table, Topic
-from headwater.streams.graph import Graph, in_order
+from headwater.streams.graph import Graph
 from headwater.streams.options import Options
 from headwater.streams.run.checkpoints import Checkpoint
+from headwater.streams.run.definition import definition_of
 from headwater.streams.run.grouping import grouping_columns
 from headwater.streams.run.inputs import Inputs
 from headwater.streams.run.records import (
-    DELETED,
     flatten_windows,
     refuse_twins,
     refuse_unfit,
     to_records,
+    written,
 )
+from headwater.streams.run.schemas import refuse_unlike
+from headwater.streams.run.settings import in_force, in_own_session
 from headwater.streams.run.signature import Signature, state_of
 from headwater.streams.run.surroundings import Surroundings
 from headwater.streams.source.options import KNOWN
@@ -58,13 +61,21 @@ class Planned:
 def plan_all(graph: Graph, spark: SparkSession, where: Surroundings) -> list[Planned]:
     """Plan every query of a pipeline, and check what only all of them together show."""
     planned = [plan(graph, flow, spark, where) for flow in graph.queries]
+    for output in graph.outputs:
+        given = [(each.flow, each.schema) for each in planned if each.output.name == output.name]
+        refuse_unlike(output, given)
     # Once more, now that it is known what bodies read by name.
-    in_order([replace(each.flow, inputs=tuple(each.reads)) for each in planned])
+    graph.in_order([replace(each.flow, inputs=tuple(each.reads)) for each in planned])
     return planned
 
 
 def plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) -> Planned:
     """Raises `InvalidRequest` with file and line for what Spark or the output would refuse."""
+    with in_force(flow, spark):
+        return _plan(graph, flow, spark, where)
+
+
+def _plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) -> Planned:
     output = graph.datasets[flow.target]
     assert isinstance(output, Table | MaterializedView)
     checkpoint = where.checkpoints.of(graph.name, flow.name, output.version)
@@ -83,11 +94,16 @@ def plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) -> 
             f"{output.location}: a rule of {output.name!r} cannot be planned: {reason}"
         ) from error
     mode = _output_mode(spark, result, flow, output)
+    if flow.spark_conf and not records.isStreaming:
+        records = in_own_session(records, spark)
+    schema = written(result.schema)
+    if isinstance(output, MaterializedView):
+        definition_of(graph.name, output, schema)
     return Planned(
         pipeline=graph.name,
         flow=flow,
         output=output,
-        schema=StructType([each for each in result.schema.fields if each.name != DELETED]),
+        schema=schema,
         records=records,
         output_mode=mode,
         checkpoint=checkpoint,

@@ -7,7 +7,7 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType, TimestampType
+from pyspark.sql.types import BooleanType, StructType, TimestampType
 
 from headwater.errors import InvalidRequest
 from headwater.streams.datasets import MaterializedView, Table
@@ -59,14 +59,30 @@ def to_records(frame: DataFrame, output: Table | MaterializedView) -> DataFrame:
     return judged.select(*selected)
 
 
+def written(schema: StructType) -> StructType:
+    """The columns that are in the values of records."""
+    return StructType([each for each in schema.fields if each.name != DELETED])
+
+
 def refuse_unfit(schema: StructType, output: Table | MaterializedView) -> None:
     """A result without its key columns can never be written."""
-    names = [each.name for each in schema.fields]
-    missing = [each for each in output.key if each not in names]
-    if missing:
+    names = written(schema).names
+    for place, each in enumerate(output.key):
+        if each not in names:
+            raise InvalidRequest(
+                f"{output.location}: {output.name!r} has no column {each!r} for its key",
+                hint=f"its columns are: {', '.join(names)}",
+            )
+        if each in output.key[:place]:
+            raise InvalidRequest(
+                f"{output.location}: the key of {output.name!r} names {each!r} twice",
+                hint="name each column once",
+            )
+    if DELETED in schema.names and not isinstance(schema[DELETED].dataType, BooleanType):
         raise InvalidRequest(
-            f"{output.location}: {output.name!r} has no column {missing[0]!r} for its key",
-            hint=f"its columns are: {', '.join(names)}",
+            f"{output.location}: {DELETED!r} of {output.name!r} is "
+            f"{schema[DELETED].dataType.simpleString()}, not boolean",
+            hint="a row in which it is true deletes its key",
         )
 
 

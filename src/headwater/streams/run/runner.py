@@ -19,6 +19,7 @@ from headwater.streams.run.board import Board, Wishes
 from headwater.streams.run.outputs import prepare
 from headwater.streams.run.plan import Planned, plan_all
 from headwater.streams.run.refresh import Ends, Refreshing, refresh
+from headwater.streams.run.settings import in_force
 from headwater.streams.run.status import Status
 from headwater.streams.run.supervision import Query, Supervised
 from headwater.streams.run.surroundings import Surroundings
@@ -161,13 +162,15 @@ class Runner:
         if not planned.is_streaming:
             return self._refreshing(planned).start(once=False)
         writer = self._writer(planned).trigger(processingTime=self._where.trigger_interval)
-        return writer.start()
+        with in_force(planned.flow, self._spark):
+            return writer.start()
 
     def _start_once(self, planned: Planned) -> Query:
         self._prepare(planned)
         if not planned.is_streaming:
             return self._refreshing(planned).start(once=True)
-        return self._writer(planned).trigger(availableNow=True).start()
+        with in_force(planned.flow, self._spark):
+            return self._writer(planned).trigger(availableNow=True).start()
 
     def _prepare(self, planned: Planned) -> None:
         prepare(self._client, planned, may_move=self._where.on_change == "keep")
@@ -178,8 +181,6 @@ class Runner:
 
     def _writer(self, planned: Planned) -> DataStreamWriter:
         output = planned.output
-        for name, value in planned.flow.spark_conf.items():
-            self._spark.conf.set(name, value)
         options = {
             **self._where.options(),
             "defaultTopic": output.topic,  # Rows that break a rule name another.
