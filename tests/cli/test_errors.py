@@ -30,6 +30,16 @@ def test_a_missing_topic_is_3_with_the_nearest_name(headwater: Run, topic: str) 
     assert f"did you mean {topic!r}?" in result.err
 
 
+def test_only_who_writes_to_a_missing_topic_is_told_to_create_it(headwater: Run) -> None:
+    create = "create it with: headwater topic create no-such-topic"
+    assert create in headwater("topic", "produce", "no-such-topic", "x").err
+    for arguments in (["delete", "no-such-topic"], ["tail", "no-such-topic"]):
+        result = headwater("topic", *arguments)
+        assert result.code == 3
+        assert create not in result.err
+        assert "headwater topic list" in result.err
+
+
 def test_a_missing_group_is_3(headwater: Run) -> None:
     assert headwater("group", "describe", "no-such-group").code == 3
 

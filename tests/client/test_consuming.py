@@ -1,6 +1,7 @@
 """Reading: where it starts and ends, and that a position moves only over finished records."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -89,7 +90,7 @@ def test_a_record_is_committed_only_after_its_body(client: Client, topic: str, g
         assert [record.value for record in again] == [2, 3, 4]
 
 
-def test_breaking_out_of_the_loop_finishes_the_record(
+def test_breaking_out_of_the_loop_finishes_the_record_only_if_it_was_committed(
     client: Client, topic: str, group: str
 ) -> None:
     fill(client, topic, 5)
@@ -97,6 +98,67 @@ def test_breaking_out_of_the_loop_finishes_the_record(
         for record in records:
             if record.value == 2:
                 break
+    assert committed(client, group) == [2]
+    with client.consumer(topic, group=group) as records:
+        for record in records:
+            if record.value == 3:
+                records.commit()
+                break
+    assert committed(client, group) == [4]
+
+
+def test_a_body_that_raised_gets_its_record_again_if_the_loop_is_tried_again(
+    client: Client, topic: str, group: str
+) -> None:
+    fill(client, topic, 6)
+    read: list[int] = []
+    with client.consumer(topic, group=group, until="end") as records:
+        while 5 not in read:
+            try:
+                for record in records:
+                    read.append(record.value)
+                    if read == [0, 1, 2]:
+                        raise ValueError  # noqa: TRY301
+            except ValueError:
+                continue
+    assert read == [0, 1, 2, 2, 3, 4, 5]
+    assert committed(client, group) == [6]
+
+
+def test_a_body_that_raised_leaves_its_record_unfinished_if_the_error_is_caught_outside_the_loop(
+    client: Client, topic: str, group: str
+) -> None:
+    fill(client, topic, 6)
+    with client.consumer(topic, group=group) as records, suppress(ValueError):
+        for record in records:
+            if record.value == 4:
+                raise ValueError
+    assert committed(client, group) == [4]
+
+
+def test_a_batch_whose_body_raised_is_handed_out_again(
+    client: Client, topic: str, group: str
+) -> None:
+    fill(client, topic, 6)
+    read: list[list[int]] = []
+    with client.consumer(topic, group=group, until="end") as records:
+        with suppress(ValueError):
+            for batch in records.batches(max_records=4, max_wait_s=5):
+                read.append([record.value for record in batch])
+                raise ValueError
+        again = records.batches(max_records=4, max_wait_s=5)
+        read.extend([record.value for record in batch] for batch in again)
+    assert read == [[0, 1, 2, 3], [0, 1, 2, 3], [4, 5]]
+    assert committed(client, group) == [6]
+
+
+def test_what_was_polled_is_finished_when_the_block_ends(
+    client: Client, topic: str, group: str
+) -> None:
+    fill(client, topic, 5)
+    with client.consumer(topic, group=group) as records:
+        while len(records.poll(max_records=3)) < 3:
+            records.seek("start")
     assert committed(client, group) == [3]
 
 
@@ -169,6 +231,43 @@ def test_seek_reads_again(client: Client, topic: str) -> None:
         assert [record.value for record in records] == [0, 1, 2, 3, 4]
         with pytest.raises(InvalidRequest, match="no such partition"):
             records.seek(0, partition=9)
+
+
+@pytest.mark.parametrize(
+    ("to", "expected"),
+    [
+        ("start", range(5)),
+        ("earliest", range(5)),
+        ("end", range(0)),
+        (-2, range(3, 5)),
+        ("-2", range(3, 5)),
+        ("+1", range(1, 5)),
+        ("@1970-01-01T00:00:01.002Z", range(2, 5)),
+    ],
+)
+def test_seek_takes_the_positions_that_start_takes(
+    client: Client, topic: str, to: str | int, expected: range
+) -> None:
+    fill(client, topic, 5)
+    with client.consumer(topic, until="end") as records:
+        records.seek(to)
+        assert [record.value for record in records] == list(expected)
+
+
+def test_seek_refuses_what_is_no_position(client: Client, topic: str) -> None:
+    with client.consumer(topic) as records:
+        for to in ("yesterday", "1:2"):
+            with pytest.raises(InvalidRequest):
+                records.seek(to)
+
+
+def test_a_position_beyond_the_end_is_not_blamed_on_retention(client: Client, topic: str) -> None:
+    fill(client, topic, 5)
+    with (
+        pytest.raises(OffsetOutOfRange, match="offset 200 is not in the log, which ends at 5"),
+        client.consumer(topic, start=200) as records,
+    ):
+        next(records)
 
 
 def test_a_position_that_was_trimmed_away_is_an_error_not_a_jump(

@@ -65,6 +65,7 @@ def test_partitions_move_to_a_second_member_and_back_without_loss_or_repetition(
                 if len(records.assignment) == 2:
                     has_two.set()
                 if leave.is_set():
+                    records.commit()
                     break
         is_gone.set()
         return found
@@ -86,6 +87,7 @@ def test_partitions_move_to_a_second_member_and_back_without_loss_or_repetition(
             if has_two.is_set() and len(first.assignment) == 2:
                 leave.set()
             if is_gone.is_set() and len(first.assignment) == 4:
+                first.commit()
                 break
         read += second.result()
         total = written()

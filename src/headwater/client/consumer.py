@@ -1,7 +1,8 @@
 """Reading records: at least once, in order per partition, with the position kept by the group.
 
-Invariant: the position of a record is stored only after its body has returned: when the loop asks
-for the next one or leaves the with-block without an exception.
+Invariant: the position of a record is stored only after its body has returned: when its loop asks for
+the next one. A loop that is left in the middle, by `break` or by an exception, leaves its record
+unfinished, for the two look the same from here; `commit()` before the `break` finishes it.
 """
 
 import logging
@@ -18,10 +19,10 @@ from headwater.client.connection import CONSUMING, Connection, Options
 from headwater.client.decoder import Decoder, OnBad
 from headwater.client.kafka_errors import error_of, translate, translated
 from headwater.client.log_offsets import LogOffsets
-from headwater.client.offset_range import Bounds, Exact, OffsetRange, Position
+from headwater.client.offset_range import Bounds, OffsetRange, Position, parse_position
 from headwater.client.read_bounds import Partition, ReadBounds
 from headwater.client.read_trouble import ReadTrouble
-from headwater.client.record import Record
+from headwater.client.record import Record, datetime_of
 from headwater.client.value_format import FormatName, value_format
 from headwater.clock import Clock, SystemClock
 from headwater.errors import Conflict, HeadwaterError, InvalidRequest
@@ -48,6 +49,11 @@ class Consumer:
 
     With a group, partitions are shared with its other members and positions are kept. Without one,
     every partition is read and nothing is stored.
+
+    A record is finished when its loop asks for the next one, or by `commit()`. A loop that ends before
+    that (`break`, `return`, an exception, caught or not) leaves it unfinished: the next loop begins with
+    it, and so does the group's next member. What came from `next()` or `poll()` instead is finished when
+    more is asked for, or when the with-block ends without an exception.
     """
 
     def __init__(
@@ -66,10 +72,12 @@ class Consumer:
         self._decoder = Decoder(value_format(reading.value_format), reading.on_bad)
         self._bounds = ReadBounds()
         self._unfinished: list[Any] = []
+        self._is_in_body = False
+        """Whether a loop holds what is unfinished: then only the loop, or `commit()`, can finish it."""
         self._ahead: deque[Any] = deque()
         self._batch: list[Record] = []
         """Read but not handed out yet: a partition that is revoked meanwhile takes its records along."""
-        self._trouble = ReadTrouble(self._doing, reading.group, self._timeout_s, self._clock)
+        self._trouble = ReadTrouble(self._doing, reading.group, log, self._timeout_s, self._clock)
         self._is_ready = False
         self.is_closed = False
         group = {
@@ -92,28 +100,25 @@ class Consumer:
         """The (topic, partition) pairs that this consumer reads now."""
         return self._bounds.assigned
 
-    def __iter__(self) -> Self:
-        return self
+    def __iter__(self) -> Iterator[Record]:
+        """A loop; it begins with the record that the loop before left unfinished."""
+        self._take_back()
+        return self._loop()
 
     def __next__(self) -> Record:
         """The next record; asking for it says that the one before is finished."""
-        self._finish()
-        while True:
-            record = self._read_ahead()
-            if record is not None:
-                return record
-            if self._has_ended():
-                raise StopIteration
-            with translated(self._doing):
-                message = self._kafka.poll(_POLL_S)
-            if message is not None:
-                self._ahead.append(message)
+        record = self._next()
+        if record is None:
+            raise StopIteration
+        return record
 
     def batches(self, max_records: int = 500, max_wait_s: float = 1.0) -> Iterator[list[Record]]:
         """Lists of at most `max_records`, never empty; finished when the next one is asked for."""
+        self._take_back()
         while True:
             batch = self.poll(max_records, max_wait_s)
             if batch:
+                self._is_in_body = True
                 yield batch
             elif self._has_ended():
                 return
@@ -144,9 +149,12 @@ class Consumer:
         return self._batch
 
     def seek(
-        self, to: int | Position, *, topic: str | None = None, partition: int | None = None
+        self, to: str | int | Position, *, topic: str | None = None, partition: int | None = None
     ) -> None:
-        """Read on from another position, in every assigned partition or in the one named."""
+        """Read on from another position, in every assigned partition or in the one named.
+
+        `to` is written as `start=` is: "start", "end", 47, "+2", -3 (before the end), "@-15m".
+        """
         chosen = [
             assigned
             for assigned in self._bounds.assigned
@@ -157,7 +165,7 @@ class Consumer:
                 what="no such partition is assigned to this consumer",
                 hint="give the position as start= when the consumer is made",
             )
-        position = Exact(to) if isinstance(to, int) else to
+        position = self._parse(to) if isinstance(to, str | int) else to
         for moved, offset in self._log.resolve(position, chosen).items():
             with translated(f"seek in {moved[0]}/{moved[1]}"):
                 self._kafka.seek(TopicPartition(*moved, offset))
@@ -171,7 +179,7 @@ class Consumer:
         self._commit()
 
     def close(self) -> None:
-        """Leave the group; a record whose body has not returned stays unfinished."""
+        """Leave the group; what is unfinished will be read again."""
         if self.is_closed:
             return
         self.is_closed = True
@@ -191,7 +199,7 @@ class Consumer:
         traceback: TracebackType | None,
     ) -> None:
         try:
-            if error is None:
+            if error is None and not self._is_in_body:
                 self._finish()
             self.close()
         except HeadwaterError as uncommitted:
@@ -204,6 +212,10 @@ class Consumer:
         return f"read {', '.join(self._reading.topics)}"
 
     # Where to read.
+
+    def _parse(self, position: str | int) -> Position:
+        now = datetime_of(self._clock.now_ms()).astimezone()
+        return parse_position(str(position), now=now)
 
     def _start(self) -> None:
         if self._reading.group is None:
@@ -281,6 +293,31 @@ class Consumer:
 
     # What has been read.
 
+    def _loop(self) -> Iterator[Record]:
+        while (record := self._next()) is not None:
+            self._is_in_body = True
+            yield record
+
+    def _next(self) -> Record | None:
+        self._finish()
+        while True:
+            record = self._read_ahead()
+            if record is not None:
+                return record
+            if self._has_ended():
+                return None
+            with translated(self._doing):
+                message = self._kafka.poll(_POLL_S)
+            if message is not None:
+                self._ahead.append(message)
+
+    def _take_back(self) -> None:
+        """Put what a loop left unfinished before what comes next."""
+        if self._is_in_body:
+            self._ahead.extendleft(reversed(self._unfinished))
+            self._unfinished = []
+            self._is_in_body = False
+
     def _read_ahead(self) -> Record | None:
         """The next wanted record among the messages at hand.
 
@@ -329,6 +366,7 @@ class Consumer:
     def _finish(self) -> None:
         """Store the position behind every record handed out so far."""
         finished, self._unfinished = self._unfinished, []
+        self._is_in_body = False
         if self._reading.group is None:
             return
         last = {_partition_of(message): message for message in finished}

@@ -6,6 +6,7 @@ from typing import Any
 from confluent_kafka import KafkaError
 
 from headwater.client.kafka_errors import translate
+from headwater.client.log_offsets import LogOffsets
 from headwater.clock import Clock
 from headwater.errors import OffsetOutOfRange, Unavailable
 
@@ -15,9 +16,12 @@ _log = logging.getLogger("headwater.client")
 class ReadTrouble:
     """Raises what a reader must know; librdkafka deals with the rest by itself."""
 
-    def __init__(self, doing: str, group: str | None, timeout_s: float, clock: Clock) -> None:
+    def __init__(
+        self, doing: str, group: str | None, log: LogOffsets, timeout_s: float, clock: Clock
+    ) -> None:
         self._doing = doing
         self._group = group
+        self._log = log
         self._timeout_s = timeout_s
         self._clock = clock
         self._unreachable_since: float | None = None
@@ -55,12 +59,22 @@ class ReadTrouble:
             )
 
     def _out_of_range(self, message: Any) -> OffsetOutOfRange:
+        place = (message.topic(), message.partition())
+        _, end = self._log.ranges([place])[place]
+        if message.offset() > end:
+            there = "end"
+            what = f"offset {message.offset()} is not in the log, which ends at {end}"
+        else:
+            there = "start"
+            what = (
+                "the position to read from is not in the log: retention or trim removed its "
+                "records, or the topic was made anew"
+            )
         return OffsetOutOfRange(
-            what=f"{message.topic()}/{message.partition()}: the position to read from is not in "
-            "the log: retention or trim removed its records, or the topic was made anew",
-            hint=f"choose where to go on: headwater group seek {self._group} --to start"
+            what=f"{place[0]}/{place[1]}: {what}",
+            hint=f"choose where to go on: headwater group seek {self._group} --to {there}"
             if self._group
-            else "start at the first record that is there: start='start'",
+            else f"begin at the {there} of the log: {there!r} is a position too",
         )
 
 

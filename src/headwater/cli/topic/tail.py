@@ -22,6 +22,7 @@ POSITION, from and until:
   start end       the ends of the topic        10:20      from 10 until 20 (exclusive)
   47              an exact offset              :end       from the start until now
   +2 -3           after the start, before end  @-1h:@-30m by time; also @09:00, @2026-09-01T10:00Z
+                                               @:-5m      from the start until that long ago
 
 \b
 Templates: %k key, %v value, %o offset, %p partition, %t topic, %d time (ms), %D time (ISO),
@@ -82,6 +83,7 @@ def command(  # noqa: PLR0913  one argument per option
                 if left is not None:
                     left -= len(found)
                     if left <= 0:
+                        records.commit()
                         return
 
 
