@@ -84,6 +84,25 @@ def test_a_name_that_is_not_text_does_not_reach_librdkafka(
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [
+        ["create", "TOPIC-new", "--partitions", 2**70],
+        ["alter", "TOPIC", "--partitions", 2**70],
+        ["produce", "TOPIC", "a", "--partition", 2**31],
+        ["produce", "TOPIC", "a", "--timestamp", 2**70],
+        ["tail", "TOPIC", "-o", f"{2**70}:end"],
+        ["export", "TOPIC", "--range", f"{2**70}:end"],
+    ],
+)
+def test_a_number_that_is_too_large_is_2(
+    headwater: Run, topic: str, arguments: list[object]
+) -> None:
+    result = headwater("topic", *(str(each).replace("TOPIC", topic) for each in arguments))
+    assert result.code == 2
+    assert result.err.startswith("error: ")
+
+
+@pytest.mark.parametrize(
     ("kind", "code"),
     [
         (errors.HeadwaterError, 1),

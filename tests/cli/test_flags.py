@@ -42,6 +42,22 @@ def test_an_address_stands_in_for_that_of_the_profile_and_nothing_else(
     assert "no.such.option" in headwater("topic", "list", "--profile", "prod").err
 
 
+@pytest.mark.parametrize("flag", ["-o", "--where", "-f", "--group"])
+def test_an_empty_option_of_tail_is_not_one_that_was_left_out(
+    headwater: Run, topic: str, flag: str
+) -> None:
+    assert headwater("topic", "tail", topic, "-o", ":end", flag, "").code == 2
+
+
+@pytest.mark.parametrize("command", [["serve"], ["dev"], ["view", "serve"]])
+def test_an_empty_data_directory_is_not_the_present_folder(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run([*command, "--data", ""]) == 2
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("command", [["serve"], ["view", "serve"]])
 def test_a_configuration_that_was_named_must_exist(
     command: list[str], capsys: pytest.CaptureFixture[str]

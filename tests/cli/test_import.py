@@ -129,12 +129,13 @@ def test_a_place_without_room_for_a_note_is_said_before_and_does_not_end_the_imp
         '{"value": null, "value_base64": 5}',
         '{"value": null, "value_text": 5}',
         '{"value": 1, "headers": 5}',
+        f'{{"value": 1, "timestamp_ms": {2**63}}}',
         '{"value": "\\ud800"}',
         '{"value": ' + "[" * 100_000,
         "[]",
         "",
     ],
-    ids=["base64", "text", "headers", "surrogate", "deep", "list", "empty"],
+    ids=["base64", "text", "headers", "time", "surrogate", "deep", "list", "empty"],
 )
 def test_a_line_that_is_no_record_is_named(
     headwater: Run, topic: str, tmp_path: Path, line: str

@@ -108,6 +108,14 @@ def test_a_directory_of_another_name_is_dumped_without_a_partition(
     }
 
 
+@pytest.mark.parametrize("verb", ["dump", "verify"])
+def test_a_file_is_not_taken_for_a_directory(
+    data: Path, verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["log", verb, str(data / "orders-0" / f"{0:020d}.log")]) == 2
+    assert "is a file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("arguments", [["-n", "-1"], ["-n", str(2**70)], ["--from", "-1"]])
 def test_a_number_that_counts_nothing_is_refused(data: Path, arguments: list[str]) -> None:
     assert run(["log", "dump", str(data / "orders-0"), *arguments]) == 2

@@ -38,6 +38,18 @@ def test_tabs_and_line_breaks_do_not_break_the_lines(headwater: Run, topic: str)
     assert headwater("topic", "tail", topic, "-o", ":end").rows[0][5] == "a\\tb\\nc\\\\d"
 
 
+@pytest.mark.parametrize("template", [[], ["-f", "%D %v\\n"]])
+def test_a_time_that_no_calendar_has_does_not_hide_the_records(
+    headwater: Run, topic: str, template: list[str]
+) -> None:
+    headwater("topic", "produce", topic, "a", f"--timestamp=-{10**17}")
+    headwater("topic", "produce", topic, "b")
+    result = headwater("topic", "tail", topic, "-o", ":end", *template)
+    assert result.code == 0
+    assert f"-{10**17}" in result.out
+    assert result.out.splitlines()[-1].endswith("b")
+
+
 def test_json_lines(headwater: Run, orders: str) -> None:
     assert headwater("topic", "tail", orders, "-o", "2:3", "--json").documents == [
         {

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from headwater.client import Client
 
 _LATENCY_SAMPLES = 200
+_LARGEST_BYTES = 1_000_000_000
+"""Of librdkafka's message.max.bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,12 @@ class Measurement:
     ),
 )
 @click.option("--records", default=100_000, type=click.IntRange(min=1), help="How many (100000).")
-@click.option("--size", default=1024, type=click.IntRange(min=1), help="Bytes of each (1024).")
+@click.option(
+    "--size",
+    default=1024,
+    type=click.IntRange(min=1, max=_LARGEST_BYTES),
+    help="Bytes of each (1024).",
+)
 @click.option("--partitions", default=1, type=click.IntRange(min=1), help="Of its topic (1).")
 def command(session: Session, records: int, size: int, partitions: int) -> None:
     """Measure how fast a broker stores and serves records.

@@ -69,6 +69,9 @@ def run(arguments: Sequence[str]) -> int:
         return exit_codes.exit_code_of(error)
     except (KeyboardInterrupt, click.Abort):
         return exit_codes.INTERRUPTED
+    except OverflowError:
+        _print_error("a number is too large", "offsets and times have 63 bits, most counts 31")
+        return exit_codes.USAGE
     except UnicodeEncodeError as error:
         text = error.object[error.start : error.end]
         _print_error(f"{text!r} cannot be written in {error.encoding}", "try with LC_ALL=C.UTF-8")

@@ -17,6 +17,7 @@ from headwater.config import (
     Settings,
     resolve_family,
 )
+from headwater.errors import InvalidRequest
 
 Function = Callable[..., Any]
 
@@ -52,7 +53,17 @@ def _or_project_file(_ctx: click.Context, _param: click.Parameter, named: Path |
 
 
 def resolved(flags: dict[str, Any], config: Path) -> Resolved[BrokerSettings]:
-    return resolve_family(BROKER, flags, os.environ, config)
+    return with_data(resolve_family(BROKER, flags, os.environ, config))
+
+
+def with_data(found: Resolved[Settings]) -> Resolved[Settings]:
+    """Refuse an empty `data`: it would be the folder that the command happens to run in."""
+    if not found.settings.data:
+        raise InvalidRequest(
+            f"data is empty (from {found.origins['data']})",
+            hint="name a directory, or leave it out",
+        )
+    return found
 
 
 def setting_rows(found: Resolved[Settings]) -> list[dict[str, Any]]:

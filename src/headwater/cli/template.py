@@ -5,6 +5,7 @@ A template is parsed once; a mistake in it is found before the first record is r
 
 from collections.abc import Callable
 
+from headwater.cli.record_time import iso_time
 from headwater.client.record import Record, decode_text
 from headwater.errors import InvalidRequest
 
@@ -62,7 +63,7 @@ _VERBS: dict[str, Part] = {
     "p": lambda record: b"%d" % record.partition,
     "t": lambda record: record.topic.encode(),
     "d": lambda record: b"%d" % record.timestamp_ms,
-    "D": lambda record: record.timestamp.isoformat(timespec="milliseconds").encode(),
+    "D": lambda record: iso_time(record).encode(),
     "h": _headers,
     "K": lambda record: b"%d" % len(record.key_bytes or b""),
     "V": lambda record: b"%d" % len(record.raw_value or b""),

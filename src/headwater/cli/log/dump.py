@@ -38,7 +38,7 @@ RECORD_COLUMNS = ("offset", "timestamp_ms", "key", "value")
         "headwater log dump .headwater/__cluster_metadata-0 --records --json",
     ),
 )
-@click.argument("partition", type=click.Path(path_type=Path))
+@click.argument("partition", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--records", is_flag=True, help="Print records instead of batches.")
 @click.option(
     "--from",

@@ -21,7 +21,7 @@ COLUMNS = ("partition", "segments", "batches", "records", "bytes", "first", "nex
         "headwater log verify --json | jq 'select(.state != \"ok\")'",
     ),
 )
-@click.argument("data", default=".headwater", type=click.Path(path_type=Path))
+@click.argument("data", default=".headwater", type=click.Path(file_okay=False, path_type=Path))
 def command(session: Session, data: Path) -> None:
     """Check every file under DATA against its checksum.
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1000
 _STDIN = Path("-")
+_TIMES = range(-(2**63), 2**63)
 
 
 @headwater_command(
@@ -144,11 +145,14 @@ class _Keeper:
 
 def _parse_exact(text: bytes, place: str) -> Line:
     try:
-        return parse_exact(text.decode())
+        line = parse_exact(text.decode())
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InvalidRecord(
             what=f"{place}: {error}", hint="is it a file of headwater topic export?"
         ) from error
+    if line.timestamp_ms is not None and line.timestamp_ms not in _TIMES:
+        raise InvalidRecord(what=f"{place}: timestamp_ms has more than 64 bits")
+    return line
 
 
 def _parse_raw(text: bytes, _: str) -> Line:

@@ -7,6 +7,7 @@ import click
 
 from headwater.cli.command import command as headwater_command
 from headwater.cli.output import Output, tab_free
+from headwater.cli.record_time import iso_time, time_of_day
 from headwater.cli.session import Session
 from headwater.cli.suggestions import require_topic
 from headwater.cli.template import parse_template
@@ -60,6 +61,8 @@ def command(  # noqa: PLR0913  one argument per option
 
     Starts ten records before the end of each partition and follows; Ctrl-C stops.
     """
+    if "" in (offset, expression, template, group):
+        raise click.UsageError("an option is empty; is a variable of the shell not set?")
     matches = parse_record_filter(expression) if expression else lambda _: True
     printer = parse_template(template) if template else _printer(session.output)
     with session.connect() as client:
@@ -100,9 +103,8 @@ def _printer(output: Output) -> Printer:
 
 def _for_people(record: Record) -> bytes:
     """A terminal obeys escape sequences; a record must not, so they are shown, not sent."""
-    time = record.timestamp.astimezone().strftime("%H:%M:%S.%f")[:-3]
-    key, value = _shown(record.key_bytes), _shown(record.raw_value)
-    return f"{record.topic}/{record.partition} {record.offset} {time}  {key}  {value}\n".encode()
+    place = f"{record.topic}/{record.partition} {record.offset} {time_of_day(record)}"
+    return f"{place}  {_shown(record.key_bytes)}  {_shown(record.raw_value)}\n".encode()
 
 
 def _shown(raw: bytes | None) -> str:
@@ -117,7 +119,7 @@ def _tab_separated(record: Record) -> bytes:
         record.topic,
         record.partition,
         record.offset,
-        record.timestamp.isoformat(timespec="milliseconds"),
+        iso_time(record),
         None if record.key_bytes is None else record.key_bytes.decode("utf-8", "backslashreplace"),
         None if record.raw_value is None else record.raw_value.decode("utf-8", "backslashreplace"),
     )

@@ -8,7 +8,7 @@ import click
 
 from headwater.cli.command import command as headwater_command
 from headwater.cli.session import Session
-from headwater.cli.settings import flags_of, setting_rows
+from headwater.cli.settings import flags_of, setting_rows, with_data
 from headwater.config import VIEWS, resolve_family
 
 
@@ -34,7 +34,7 @@ def command(
     flag, a HEADWATER_VIEWS_* variable or a line under [views] in headwater.toml. A token is best
     given as a variable: others on this machine can see flags.
     """
-    found = resolve_family(VIEWS, flags, os.environ, config)
+    found = with_data(resolve_family(VIEWS, flags, os.environ, config))
     if print_config:
         session.output.rows(("setting", "value", "origin"), setting_rows(found))
         return
