@@ -1,7 +1,10 @@
 """A pipeline that is changed and started again on the checkpoint of what it was."""
 
+import json
+from collections.abc import Callable
+
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from headwater.errors import Conflict
@@ -191,3 +194,103 @@ def test_a_changelog_that_was_made_anew_is_taken_if_it_may_differ(shop: Shop) ->
     with shop.client.consumer(declared().topic_of("named", 1), until="end") as records:
         found = {each.value["id"]: each.value["name"] for each in records}
     assert found == {1: "Ada", 2: None, 3: "Bob"}
+
+
+def typed(shop: Shop, schema: str, body: object) -> Pipeline:
+    pipeline = Pipeline(f"typed-{shop.orders_topic}")
+    pipeline.topic(
+        shop.orders_topic, name="orders", schema=schema, event_time="at", watermark="1 hour"
+    )
+    pipeline.table(name="kept", output_mode="append")(body)
+    return pipeline
+
+
+def per_window(column: str, function: Callable[[str], Column]) -> Callable[[DataFrame], DataFrame]:
+    def body(orders: DataFrame) -> DataFrame:
+        return orders.groupBy(F.window("at", "1 hour"), column).agg(function("customer").alias("n"))
+
+    return body
+
+
+def with_itself(*columns: str) -> Callable[[DataFrame], DataFrame]:
+    def body(orders: DataFrame) -> DataFrame:
+        other = orders.select(F.col("id").alias("other"), F.col("at").alias("other_at"))
+        near = F.expr("id = other AND other_at BETWEEN at AND at + INTERVAL 1 HOUR")
+        joined = orders.join(other, near)
+        return joined.select(*columns) if columns else joined.drop("nothing")
+
+    return body
+
+
+ID = "id LONG, customer INT, at TIMESTAMP"
+CHANGES = {
+    "the type that is grouped by": (
+        (ID, "id INT, customer INT, at TIMESTAMP"),
+        per_window("id", F.count),
+        "bigint) of (count",
+    ),
+    "the type that is added up": (
+        (ID, "id LONG, customer DOUBLE, at TIMESTAMP"),
+        per_window("id", F.sum),
+        "sum bigint from bigint",
+    ),
+    "the type that is collected": (
+        (ID, "id LONG, customer LONG, at TIMESTAMP"),
+        per_window("id", F.collect_list),
+        "array<int>",
+    ),
+    "one more column of a join": (
+        (ID, f"{ID}, note STRING"),
+        with_itself(),
+        "note string",
+    ),
+    "the type of a key without duplicates": (
+        (ID, "id STRING, customer INT, at TIMESTAMP"),
+        lambda orders: orders.dropDuplicates(["id"]),
+        "id bigint",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_state_of_another_type_is_refused_with_the_choices(shop: Shop, change: str) -> None:
+    (before, after), body, words = CHANGES[change]
+    shop.order((1, 1, 1.0))
+    shop.once(typed(shop, before, body))
+    with pytest.raises(Conflict, match="does not fit any more") as refusal:
+        shop.once(typed(shop, after, body))
+    assert words in str(refusal.value)
+    assert "pipeline reset" in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("after", "body"),
+    [
+        ("id LONG, customer LONG, at TIMESTAMP", per_window("id", F.sum)),
+        (f"{ID}, note STRING", per_window("id", F.sum)),
+        (f"{ID}, note STRING", with_itself("id", "other_at")),
+        (f"{ID}, note STRING", lambda orders: orders.dropDuplicates(["id"])),
+    ],
+    ids=["a sum has the same type", "not grouped by", "not kept by the join", "no key"],
+)
+def test_what_state_does_not_hold_may_change(
+    shop: Shop, after: str, body: Callable[[DataFrame], DataFrame]
+) -> None:
+    shop.order((1, 1, 1.0))
+    assert shop.once(typed(shop, ID, body))["kept"].error is None
+    shop.order((2, 1, 1.0))
+    changed = shop.once(typed(shop, after, body))["kept"]
+    assert (changed.state, changed.error) == ("done", None)
+
+
+def test_a_checkpoint_that_does_not_know_its_types_goes_on(shop: Shop) -> None:
+    body = per_window("id", F.sum)
+    shop.order((1, 1, 1.0))
+    shop.once(typed(shop, ID, body))
+    (file,) = shop.folder.glob("*/kept.v1/signature.json")
+    signature = json.loads(file.read_text())
+    del signature["state_types"]
+    file.write_text(json.dumps(signature))
+    shop.order((2, 1, 1.0))
+    assert shop.once(typed(shop, ID, body))["kept"].state == "done"
+    assert json.loads(file.read_text())["state_types"]

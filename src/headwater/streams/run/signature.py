@@ -39,13 +39,16 @@ class Signature:
     key: tuple[str, ...]
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     """Which topics of these names were read: an offset of one means nothing in another."""
+    state_types: tuple[str, ...] = ()
+    """The types in that state; none if they are not known, as in signatures of earlier versions."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=2)
 
     @classmethod
     def from_json(cls, text: str) -> "Signature":
-        fields = json.loads(text)
+        written = json.loads(text)
+        fields = {name: written[name] for name in cls.__dataclass_fields__ if name in written}
         lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
         return cls(**{**fields, **lists})
 
@@ -60,6 +63,8 @@ class Signature:
             found.append(f"it read {_listed(old.sources)}, now {_listed(self.sources)}")
         if self.state != old.state:
             found.append(f"it kept {_listed(old.state)}, now {_listed(self.state)}")
+        elif old.state_types and self.state_types != old.state_types:
+            found.append(f"it kept {_listed(old.state_types)}, now {_listed(self.state_types)}")
         if self.output_mode != old.output_mode and (self.state or old.state):
             found.append(f"it wrote in {old.output_mode} mode, now {self.output_mode}")
         if (self.topic, self.key) != (old.topic, old.key):
