@@ -123,6 +123,12 @@ def test_a_place_without_room_for_a_note_is_said_before_and_does_not_end_the_imp
     assert len(content(client, topic)) == len(file.read_bytes().splitlines())
 
 
+def test_who_imports_into_a_missing_topic_is_told_how_to_create_it(headwater: Run) -> None:
+    result = headwater("topic", "import", "no-such-topic", "-")
+    assert result.code == 3
+    assert "create it with: headwater topic create no-such-topic" in result.err
+
+
 @pytest.mark.parametrize(
     "line",
     [

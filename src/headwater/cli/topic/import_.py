@@ -60,7 +60,7 @@ def command(
     progress = Progress(session.output, "imported")
     parse = _parse_exact if file_format == "jsonl" else _parse_raw
     with session.connect() as client:
-        require_topic(client, topic)
+        require_topic(client, topic, to_write=True)
         place = note.begin(restart=restart) if note else None
         partitions = len(client.admin.topics.describe(topic).partitions)
         with _opened(path) as file, client.producer(value_format="bytes") as producer:
