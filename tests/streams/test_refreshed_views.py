@@ -12,7 +12,7 @@ from headwater.client import Client
 from headwater.errors import InvalidRequest
 from headwater.streams.pipeline import Pipeline
 from headwater.streams.run.runner import Runner
-from headwater.streams.run.status import Status
+from headwater.streams.run.status import WHOLE_RESULT, Counts, Status
 from headwater.streams.run.surroundings import Surroundings
 
 
@@ -96,3 +96,22 @@ def test_a_table_takes_no_rows_that_are_no_stream(cities: Cities) -> None:
     cities.pipeline.table(name="counts")(by_city)
     with pytest.raises(InvalidRequest, match="nothing to append"):
         cities.once()
+
+
+def test_rows_that_break_a_rule_are_counted_as_they_are_now(cities: Cities) -> None:
+    rules = {"known": "city IS NOT NULL", "inhabited": ("city != 'Atlantis'", "drop")}
+    cities.pipeline.materialized_view(name="moved", key="id", expect=rules)(
+        lambda customers: customers
+    )
+    cities.move(1, "Rome")
+    cities.move(2, "Atlantis")
+    cities.move(3, "Atlantis")
+    assert cities.once().broken == {"known": 0, "inhabited": 2}
+    assert [value["id"] for _, value in cities.changes("moved")] == [1]
+
+
+def test_a_row_that_breaks_a_rule_counts_once_however_often_it_is_computed() -> None:
+    counts = Counts()
+    for number, broken in enumerate((2, 2, 1)):
+        counts.add({"runId": "r", "batchId": number, WHOLE_RESULT: {"known": broken}})
+    assert counts.broken == {"known": 1}

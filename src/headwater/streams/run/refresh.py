@@ -16,8 +16,10 @@ from pyspark.sql import functions as F
 
 from headwater.client.client import Client
 from headwater.clock import Clock
+from headwater.streams.run.expectations import OBSERVATION
 from headwater.streams.run.inputs import FORMAT
 from headwater.streams.run.plan import Planned
+from headwater.streams.run.status import WHOLE_RESULT
 from headwater.streams.run.surroundings import Surroundings
 
 LOOK_S: Final = 1.0
@@ -31,11 +33,19 @@ class Report:
     json: str
 
 
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What a refresh found: all rows of the result, whether they are new or not."""
+
+    rows: int
+    broken: Mapping[str, int]
+
+
 class Refreshing:
     """Looks like a streaming query to its supervisor; works on a thread of its own."""
 
     def __init__(
-        self, planned: Planned, refresh: Callable[[], int], ends: "Ends", clock: Clock
+        self, planned: Planned, refresh: Callable[[], Refreshed], ends: "Ends", clock: Clock
     ) -> None:
         self._refresh = refresh
         self._ends = ends
@@ -84,16 +94,17 @@ class Refreshing:
         except Exception as error:  # noqa: BLE001  the supervisor decides
             self._failure = error
 
-    def _report(self, refresh: Callable[[], int]) -> None:
+    def _report(self, refresh: Callable[[], Refreshed]) -> None:
         began_s = self._clock.monotonic_s()
-        rows = refresh()
+        done = refresh()
         seconds = self._clock.monotonic_s() - began_s
         number = json.loads(self._reports[-1].json)["batchId"] + 1 if self._reports else 0
         progress = {
             "runId": self._run_id,
             "batchId": number,
-            "numInputRows": rows,
-            "processedRowsPerSecond": rows / seconds if seconds else 0.0,
+            "numInputRows": done.rows,
+            "processedRowsPerSecond": done.rows / seconds if seconds else 0.0,
+            WHOLE_RESULT: done.broken,
             "durationMs": {"triggerExecution": int(seconds * 1000)},
         }
         self._reports = [*self._reports[-_KEPT_REPORTS:], Report(json.dumps(progress))]
@@ -110,8 +121,8 @@ class Ends:
         return self._client.admin.topics.ends_of(self._topics)
 
 
-def refresh(spark: SparkSession, planned: Planned, where: Surroundings) -> int:
-    """Bring the topic of a view up to the present result; returns how many rows that has."""
+def refresh(spark: SparkSession, planned: Planned, where: Surroundings) -> Refreshed:
+    """Bring the topic of a view up to the present result."""
     options = where.options()
     # Spark looks for data sources in the session of the thread.
     sessions = SparkSession._get_j_spark_session_class(spark._jvm)  # noqa: SLF001
@@ -129,9 +140,15 @@ def refresh(spark: SparkSession, planned: Planned, where: Surroundings) -> int:
         # One task is one transaction: readers see the whole refresh or nothing of it.
         writing = changed.coalesce(1).write.format(FORMAT).options(**options)
         writing.option("topic", topic).mode("append").save()
-        return present.count()
+        return Refreshed(present.count(), _broken(present))
     finally:
         present.unpersist()
+
+
+def _broken(computed: DataFrame) -> dict[str, int]:
+    """What the rules observed as the rows were computed."""
+    observed = computed._jdf.queryExecution().observedMetrics().get(OBSERVATION)  # noqa: SLF001
+    return json.loads(observed.get().json()) if observed.isDefined() else {}
 
 
 def _one_per_key(planned: Planned) -> DataFrame:

@@ -17,6 +17,9 @@ ACTIVE: Final = ("starting", "running", "restarting")
 LOST_AFTER_S: Final = 30.0
 """Many times what a runner lets pass between two reports: the log may be away, and clocks differ."""
 
+WHOLE_RESULT: Final = "headwater.broken-of-whole-result"
+"""In a report: rows of all the result, not of what is new, that broke each rule."""
+
 
 @dataclass(frozen=True, slots=True)
 class Status:
@@ -45,7 +48,7 @@ class Status:
     dead: int = 0
     """Records in the dead-letter topics of what it reads."""
     broken: Mapping[str, int] = field(default_factory=dict)
-    """Rows that broke each rule."""
+    """Rows that broke each rule; of a view that is computed anew, those of the last time."""
     restarts: int = 0
     error: str | None = None
 
@@ -102,6 +105,8 @@ class Counts:
         self._seen = place
         self.rows += int(progress.get("numInputRows") or 0)
         self.late += sum(int(each.get("numRowsDroppedByWatermark") or 0) for each in operators)
+        if WHOLE_RESULT in progress:
+            self.broken = dict(progress[WHOLE_RESULT])
         for observed in (progress.get("observedMetrics") or {}).values():
             for rule, count in observed.items():
                 self.broken[rule] = self.broken.get(rule, 0) + int(count or 0)
