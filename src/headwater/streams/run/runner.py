@@ -147,13 +147,13 @@ class Runner:
                 self._board.publish(status)
 
     def _with_dead(self, statuses: list[Status]) -> list[Status]:
-        """The same, with the number of dead letters of what each query reads."""
-        letters = {topic: topic + DEAD_SUFFIX for each in statuses for topic in each.reads.values()}
-        found = self._client.admin.topics.sizes(letters.values())
+        """The same, with the number of dead letters of what each query reads, and of a view's own rows."""
+        letters = {each.name: _letters_of(each) for each in statuses}
+        found = self._client.admin.topics.sizes(
+            {topic for each in letters.values() for topic in each}
+        )
         return [
-            replace(
-                each, dead=sum(found.get(letters[topic], 0) for topic in set(each.reads.values()))
-            )
+            replace(each, dead=sum(found.get(topic, 0) for topic in letters[each.name]))
             for each in statuses
         ]
 
@@ -195,6 +195,12 @@ class Runner:
         if planned.output_mode == "append":
             return writer.format("headwater").options(**options)
         return writer.foreachBatch(into_topic(options))
+
+
+def _letters_of(status: Status) -> set[str]:
+    """The topics of records that a query could not read, or that nobody could serve."""
+    own = {status.topic} if status.kind == "materialized view" else set()
+    return {topic + DEAD_SUFFIX for topic in {*status.reads.values(), *own}}
 
 
 def _waves(planned: list[Planned]) -> list[list[Planned]]:
