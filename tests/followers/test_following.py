@@ -77,7 +77,7 @@ def test_who_is_told_of_a_new_build_finds_it_served(
         def look() -> None:
             served = follower.served
             assert served is not None
-            found.append((tag_of(served), follower.tail.now.source.tag))
+            found.append((tag_of(served.topic_id, served.view), follower.tail.now.source.tag))
 
         follower.tail.listen(look)
 

@@ -370,7 +370,7 @@ def test_an_id_past_the_end_of_a_watched_topic_means_to_begin_again(
 
 
 def test_an_id_of_a_server_that_is_ahead_of_this_one_leads_on(
-    broker: Broker, new_changelog: Changelogs, client: Client
+    broker: Broker, new_changelog: Changelogs
 ) -> None:
     changelog = new_changelog(partitions=1)
     with ViewServer(broker.bootstrap) as behind:

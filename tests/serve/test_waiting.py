@@ -8,7 +8,11 @@ import pytest
 
 from headwater.client import Client
 from headwater.errors import TimedOut
-from rigs.changelog import Changelog, new_name, revenue
+from headwater.followers.follower import tag_of
+from headwater.followers.tail import Mark, Source
+from headwater.serve.waiting import Wanted
+from headwater.views import View
+from rigs.changelog import Changelog, make_view, new_name, revenue
 from serve.conftest import Changelogs, Http, text_of
 
 
@@ -55,7 +59,7 @@ def test_a_record_of_a_topic_that_nobody_follows_is_refused_at_once(
 ) -> None:
     status, answer = http_client.get(f"/views/{shop.view.name}/rows", wait_for="orders/0/1")
     assert status == 400
-    assert "does not say how far its pipeline has read 'orders'" in answer["error"]["what"]
+    assert "cannot tell when it has a record of 'orders'" in answer["error"]["what"]
 
 
 def test_a_record_of_an_input_topic_is_waited_for_through_the_pipeline(
@@ -86,6 +90,21 @@ def test_a_record_of_an_input_topic_is_waited_for_through_the_pipeline(
     worker.join()
     assert row is not None
     assert row["total"] == 2.5
+
+
+def test_positions_of_other_content_are_not_taken_for_those_of_the_view() -> None:
+    """A new version is built beside the old one, which is served meanwhile, at offsets of its own."""
+    view = make_view("shop.revenue", topic="shop.revenue.v2", version=2)
+    old = make_view("shop.revenue", topic="shop.revenue", version=1)
+
+    def served(content: View, topic_id: str) -> Mark:
+        return Mark(1, 1, {0: 100}, Source(tag_of(topic_id, content), content))
+
+    assert Wanted(view, {0: 5}).is_in(served(view, "id"))
+    assert not Wanted(view, {0: 101}).is_in(served(view, "id"))
+    assert not Wanted(view, {0: 5}).is_in(served(old, "id"))
+    assert Wanted(view, {0: 5}, "id").is_in(served(view, "id"))
+    assert not Wanted(view, {0: 5}, "id").is_in(served(view, "id of a topic before"))
 
 
 def test_many_wait_at_the_same_time_and_all_are_woken(client: Client, changelog: Changelog) -> None:

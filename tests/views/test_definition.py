@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from headwater.errors import InvalidRequest
-from headwater.views import Column, View, decode_definition, encode_definition, parse_type
+from headwater.views import Column, Step, View, decode_definition, encode_definition, parse_type
 from rigs.changelog import make_view
 
 GOOD: dict[str, Any] = {
@@ -29,6 +29,10 @@ def test_a_definition_is_read_as_it_was_written() -> None:
         "shop.revenue", comment="é", pipeline="shop", version=7, indexes=(("total",),), group="g"
     )
     assert decode_definition(encode_definition(view)) == view
+    steps = (Step(("orders",), "g1", "checked"), Step(("checked", "x"), "g2", "shop.revenue"))
+    view = make_view("shop.revenue", steps=steps)
+    assert decode_definition(encode_definition(view)) == view
+    assert [view.tells_of(each) for each in ("orders", "x", "shop.revenue", "y")] == [1, 1, 1, 0]
 
 
 def test_fields_that_are_not_known_are_ignored_and_others_have_defaults() -> None:
@@ -57,6 +61,9 @@ def test_fields_that_are_not_known_are_ignored_and_others_have_defaults() -> Non
         {"columns": [{"name": "a", "type": "int", "nullable": "no"}], "key": ["a"]},
         {"version": "2"},
         {"indexes": [["missing"]]},
+        {"steps": [{"reads": ["orders"], "group": "g"}]},
+        {"steps": [{"reads": "orders", "group": "g", "writes": "shop.revenue"}]},
+        {"steps": [{"reads": ["orders"], "group": "g", "writes": "elsewhere"}]},
     ],
 )
 def test_a_definition_that_makes_no_sense_is_refused_in_one_sentence(

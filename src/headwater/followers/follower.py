@@ -277,7 +277,7 @@ class Follower:
     def _serve(self, store: Store) -> None:
         self._served = store
         self._rejected = len(store.rejections())
-        self.tail.reset(store.positions(), Source(tag_of(store), store.view))
+        self.tail.reset(store.positions(), Source(tag_of(store.topic_id, store.view), store.view))
 
     def _replace_building(self, store: Store | None) -> None:
         old, self._building = self._building, store
@@ -315,6 +315,6 @@ class _Looks:
         return is_time
 
 
-def tag_of(store: Store) -> str:
+def tag_of(topic_id: str, view: View) -> str:
     """Tells this content from any other that the view may have had."""
-    return f"{store.topic_id}.{store.view.version}"
+    return f"{topic_id}.{view.version}"

@@ -54,7 +54,7 @@ async def _wait(serving: Serving, chosen: list[Follower], question: QueryRequest
     if question.wait_for is None:
         return
     topic = parse_receipt(question.wait_for).topic
-    concerned = [each for each in chosen if each.view.topic == topic or each.view.group]
+    concerned = [each for each in chosen if each.view.tells_of(topic)]
     if not concerned:
         raise InvalidRequest(f"no view of the query can tell when it has records of {topic!r}")
     for follower in concerned:

@@ -82,7 +82,11 @@ class Snapshots:
     def _spool(self, served: Store, where: Where | None) -> Spool:
         snapshot = served.reader.snapshot(where)
         try:
-            spool = Spool(snapshot.as_of, Source(tag_of(served), served.view), self._directory)
+            spool = Spool(
+                snapshot.as_of,
+                Source(tag_of(served.topic_id, served.view), served.view),
+                self._directory,
+            )
             events = (_event(served.view, row) for row in snapshot)
             spool.fill(in_pieces(events), self._max_bytes)
             return spool

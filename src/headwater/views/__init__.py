@@ -14,11 +14,13 @@ from headwater.views.definition import (
     encode_definition,
 )
 from headwater.views.keys import decode_key, encode_key
+from headwater.views.steps import Step
 
 __all__ = [
     "DEFINITIONS_TOPIC",
     "Column",
     "ColumnType",
+    "Step",
     "View",
     "dead_letter_topic",
     "decode_definition",

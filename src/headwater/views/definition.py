@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from headwater.errors import InvalidRequest
 from headwater.views.column_types import ColumnType, parse_type
+from headwater.views.steps import Step, lead_to
 
 DEFINITIONS_TOPIC: Final = "__headwater.views"
 """Compacted: key = name of a view, value = its definition, no value = the view is gone."""
@@ -42,6 +43,8 @@ class View:
     """Columns, beside the key, by which rows are looked for."""
     group: str = ""
     """The group whose committed offsets say how far the pipeline has read its input topics."""
+    steps: tuple[Step, ...] = ()
+    """Where a pipeline has several queries on the way to the view: each of them, in their order."""
 
     def __post_init__(self) -> None:
         why = self._why_not()
@@ -64,6 +67,7 @@ class View:
             "it has no key, or a column of the key twice": len(set(self.key)) == len(self.key) > 0,
             f"its key or an index names a column that is not in {names}": set(wanted) <= set(names),
             "a nested column cannot be a key": not set(self.key) & set(nested),
+            f"its steps do not lead to {self.topic!r}": lead_to(self.topic, self.steps),
         }
         return next((why for why, holds in checks.items() if not holds), "")
 
@@ -74,6 +78,13 @@ class View:
     @property
     def key_columns(self) -> tuple[Column, ...]:
         return tuple(self.by_name[name] for name in self.key)
+
+    def tells_of(self, topic: str) -> bool:
+        """Whether it can be told when a record of this topic is in the view."""
+        is_read = (
+            any(topic in each.reads for each in self.steps) if self.steps else bool(self.group)
+        )
+        return topic == self.topic or is_read
 
     @property
     def short_name(self) -> str:
@@ -104,6 +115,8 @@ def encode_definition(view: View) -> bytes:
         content["indexes"] = [list(each) for each in view.indexes]
     if view.group:
         content["group"] = view.group
+    if view.steps:
+        content["steps"] = [each.to_json() for each in view.steps]
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -121,6 +134,7 @@ def decode_definition(raw: bytes) -> View:
             version=_whole(content.get("version", 1)),
             indexes=tuple(tuple(_names(each)) for each in content.get("indexes", ())),
             group=_text(content, "group", ""),
+            steps=tuple(Step.from_json(each) for each in content.get("steps", ())),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidRequest(

@@ -8,12 +8,14 @@ from headwater.client.client import Client
 from headwater.errors import Conflict, NotFound
 from headwater.streams.datasets import MaterializedView
 from headwater.streams.run.plan import Planned
-from headwater.views import DEFINITIONS_TOPIC, Column, View, encode_definition, parse_type
+from headwater.views import DEFINITIONS_TOPIC, Column, Step, View, encode_definition, parse_type
 
 _COMPACTED = {"cleanup.policy": "compact"}
 
 
-def prepare(client: Client, planned: Planned, *, may_move: bool = False) -> None:
+def prepare(
+    client: Client, planned: Planned, steps: tuple[Step, ...] = (), *, may_move: bool = False
+) -> None:
     """Create what is missing, and publish the definition of a view.
 
     An output that has been written before is missing only if somebody deleted it; `may_move` says that the
@@ -28,7 +30,7 @@ def prepare(client: Client, planned: Planned, *, may_move: bool = False) -> None
         _create(client, output.quarantine, {})
     if is_view:
         _create(client, DEFINITIONS_TOPIC, _COMPACTED, partitions=1)
-        view = _definition(planned)
+        view = _definition(planned, steps)
         with client.producer(value_format="bytes") as producer:
             producer.send(DEFINITIONS_TOPIC, encode_definition(view), key=view.name)
 
@@ -50,7 +52,7 @@ def _create(
         client.admin.topics.create(topic, partitions=partitions, configs=configs)
 
 
-def _definition(planned: Planned) -> View:
+def _definition(planned: Planned, steps: tuple[Step, ...]) -> View:
     output = planned.output
     return View(
         name=f"{planned.pipeline}.{output.name}",
@@ -60,6 +62,7 @@ def _definition(planned: Planned) -> View:
         comment=output.comment,
         pipeline=planned.pipeline,
         version=output.version,
+        steps=steps,
     )
 
 

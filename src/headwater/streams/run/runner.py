@@ -18,9 +18,11 @@ from headwater.streams.graph import Graph
 from headwater.streams.run.board import Board, Wishes
 from headwater.streams.run.outputs import prepare
 from headwater.streams.run.plan import Planned, plan_all
+from headwater.streams.run.read_positions import ReadPositions
 from headwater.streams.run.refresh import Ends, Refreshing, refresh
 from headwater.streams.run.settings import in_force
 from headwater.streams.run.status import Status
+from headwater.streams.run.steps import Steps
 from headwater.streams.run.supervision import Query, Supervised
 from headwater.streams.run.surroundings import Surroundings
 from headwater.streams.session import has_ended, use_in_this_thread
@@ -45,13 +47,17 @@ class Runner:
         self._where = where
         self._clock = clock or SystemClock()
         self._board = Board(client)
+        self._positions = ReadPositions(client, self._clock)
+        self._steps = Steps(())
 
     def plan(self, graphs: Iterable[Graph]) -> list[Planned]:
         """Plan everything before anything starts: a mistake in one query stops nothing half-way."""
         graphs = list(graphs)
         use_in_this_thread(self._spark)
         send_along(flow.body for graph in graphs for flow in graph.flows)
-        return [each for graph in graphs for each in plan_all(graph, self._spark, self._where)]
+        planned = [each for graph in graphs for each in plan_all(graph, self._spark, self._where)]
+        self._steps = Steps(planned)
+        return planned
 
     def run_once(self, graphs: Iterable[Graph]) -> list[Status]:
         """Process what is in the topics now, downstream after upstream, and end."""
@@ -63,7 +69,9 @@ class Runner:
             supervised = [Supervised(each, self._start_once, self._clock) for each in wave]
             for each in supervised:
                 each.step(is_paused=False)
-            statuses += [each.finish() for each in supervised]
+            for each in supervised:
+                statuses.append(each.finish())
+                self._positions.note(each.planned, statuses[-1].positions)
         statuses = self._with_dead(statuses)
         for status in statuses:
             self._board.publish(status)
@@ -106,6 +114,7 @@ class Runner:
                 for each in supervised:
                     name = each.planned.flow.name
                     each.step(is_paused=wishes.is_paused(each.planned.pipeline, name))
+                    self._positions.note(each.planned, each.status().positions)
                 is_changed = before != [each.state for each in supervised]
                 now_s = self._clock.monotonic_s()
                 if is_changed or now_s - last_published_s >= PUBLISH_S:
@@ -173,7 +182,9 @@ class Runner:
             return self._writer(planned).trigger(availableNow=True).start()
 
     def _prepare(self, planned: Planned) -> None:
-        prepare(self._client, planned, may_move=self._where.on_change == "keep")
+        self._positions.begin(planned)
+        steps = self._steps.to(planned)
+        prepare(self._client, planned, steps, may_move=self._where.on_change == "keep")
 
     def _refreshing(self, planned: Planned) -> Refreshing:
         work = partial(refresh, self._spark, planned, self._where)
