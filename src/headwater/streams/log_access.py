@@ -33,11 +33,11 @@ class LogAccess:
     def security(self) -> Mapping[str, str]:
         return {name: each for name, each in self.kafka.items() if name.startswith(_SECURITY)}
 
-    def cluster(self) -> Cluster:
+    def cluster(self, timeout_s: float = _TIMEOUT_S) -> Cluster:
         names = {each.name for each in fields(Security)}
         given = {name.replace(".", "_"): value for name, value in self.security.items()}
         security = Security(**{name: value for name, value in given.items() if name in names})
-        return Cluster(self.address.endpoints, security, _TIMEOUT_S)
+        return Cluster(self.address.endpoints, security, timeout_s)
 
     def client(self) -> Client:
         options: dict[str, Any] = dict(self.security)

@@ -93,7 +93,8 @@ class ChangelogReader(DataSourceReader):
         """Rows with the key they are of; at least one table, maybe without rows."""
         rows = self._rows()
         start, end = bounds
-        with self._options.log.cluster() as cluster, DeadLetters(self._options.log) as letters:
+        log, query = self._options.log, self._options.values.query
+        with log.cluster() as cluster, DeadLetters(log, query) as letters:
             nothing = pa.RecordBatch.from_pylist([], schema=columns.WITH_HEADERS)
             yield _with_deletions(nothing, rows, letters)
             topic = self._topic(cluster)

@@ -26,6 +26,11 @@ class Checkpoint:
     folder: Path
 
     @property
+    def query(self) -> str:
+        """The name of the query: `shop.revenue`."""
+        return f"{self.folder.parent.name}.{self.folder.name.rpartition('.v')[0]}"
+
+    @property
     def spark(self) -> Path:
         return self.folder / "spark"
 

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from pyspark.errors import AnalysisException, PySparkException
@@ -31,18 +32,32 @@ CHANGELOG_FORMAT: Final = "headwater-changelog"
 NO_SUCH_TABLE: Final = "TABLE_OR_VIEW_NOT_FOUND"
 
 
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """What planning one query finds out about the others that it builds on."""
+
+    opening: list[str] = field(default_factory=list)
+    """The datasets on the way from the query to the one that is looked at."""
+    schemas: dict[str, str] = field(default_factory=dict)
+
+
 class Inputs:
     """The frames of one query; made anew for each, since what is read is pinned by its checkpoint."""
 
     def __init__(
-        self, graph: Graph, spark: SparkSession, where: Surroundings, checkpoint: Checkpoint
+        self,
+        graph: Graph,
+        spark: SparkSession,
+        where: Surroundings,
+        checkpoint: Checkpoint,
+        upstream: Upstream | None = None,
     ) -> None:
         self._graph = graph
         self._spark = spark
         self._where = where
         self._checkpoint = checkpoint
         self._frames: dict[str, DataFrame] = {}
-        self._opening: list[str] = []
+        self._upstream = upstream or Upstream()
         self._named: set[str] = set()
         """Datasets that a body may ask for by name at the moment."""
         self.topics: dict[str, str] = {}
@@ -75,13 +90,13 @@ class Inputs:
                 raise self._cannot_plan(flow, error) from error
 
     def _frame(self, name: str, flow: Flow) -> DataFrame:
-        if name in self._opening:
-            names = [*self._opening[self._opening.index(name) :], name]
-            raise circle(names, flow.location)
+        opening = self._upstream.opening
+        if name in opening:
+            raise circle([*opening[opening.index(name) :], name], flow.location)
         if name not in self._frames:
-            self._opening.append(name)
+            opening.append(name)
             self._frames[name] = self._open(self._graph.datasets[name])
-            self._opening.pop()
+            opening.pop()
         return self._frames[name]
 
     def _call(self, flow: Flow) -> DataFrame:
@@ -123,6 +138,7 @@ class Inputs:
             .options(**self._where.options())
             .option("subscribe", topic.topic)
             .option("startingOffsets", "earliest")
+            .option("queryName", self._checkpoint.query)
             .options(**topic.options)
         )
         if topic.schema is not None:
@@ -146,6 +162,7 @@ class Inputs:
             .option("subscribe", topic)
             .option("valueSchema", schema)
             .option("valueFormat", "json")
+            .option("queryName", self._checkpoint.query)
             .option("checkpoint", str(self._checkpoint.spark))
             .option("folder", str(self._checkpoint.folder / "tables" / name))
             .options(**options)
@@ -153,9 +170,14 @@ class Inputs:
         )
 
     def _schema_of(self, dataset: Table | MaterializedView) -> str:
-        flows = [each for each in self._graph.flows if each.target == dataset.name]
-        results = (flatten_windows(self._result(each)).schema for each in flows)
-        return merged(written(each) for each in results).toDDL()
+        """What its flows give; that they read something does not mean that this query does."""
+        schemas = self._upstream.schemas
+        if dataset.name not in schemas:
+            theirs = Inputs(self._graph, self._spark, self._where, self._checkpoint, self._upstream)
+            flows = [each for each in self._graph.flows if each.target == dataset.name]
+            results = [flatten_windows(theirs.result(each)).schema for each in flows]
+            schemas[dataset.name] = merged(written(each) for each in results).toDDL()
+        return schemas[dataset.name]
 
     def _missing_table(self, error: AnalysisException) -> str | None:
         if error.getCondition() != NO_SUCH_TABLE:

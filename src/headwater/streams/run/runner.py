@@ -16,6 +16,7 @@ from headwater.clock import Clock, SystemClock
 from headwater.errors import HeadwaterError, NotFound, Unavailable
 from headwater.streams.graph import Graph
 from headwater.streams.run.board import Board, Wishes
+from headwater.streams.run.dead_counts import DeadCounts
 from headwater.streams.run.outputs import prepare
 from headwater.streams.run.plan import Planned, plan_all
 from headwater.streams.run.read_positions import ReadPositions
@@ -47,6 +48,7 @@ class Runner:
         self._where = where
         self._clock = clock or SystemClock()
         self._board = Board(client)
+        self._dead = DeadCounts(where)
         self._positions = ReadPositions(client, self._clock)
         self._steps = Steps(())
 
@@ -156,14 +158,11 @@ class Runner:
                 self._board.publish(status)
 
     def _with_dead(self, statuses: list[Status]) -> list[Status]:
-        """The same, with the number of dead letters of what each query reads, and of a view's own rows."""
+        """The same, with each query's dead letters of what it reads, and those of a view's own rows."""
         letters = {each.name: _letters_of(each) for each in statuses}
-        found = self._client.admin.topics.sizes(
-            {topic for each in letters.values() for topic in each}
-        )
+        self._dead.look({topic for each in letters.values() for topic in each})
         return [
-            replace(each, dead=sum(found.get(topic, 0) for topic in letters[each.name]))
-            for each in statuses
+            replace(each, dead=self._dead.of(each.name, letters[each.name])) for each in statuses
         ]
 
     def _start(self, planned: Planned) -> Query:

@@ -46,7 +46,7 @@ class Status:
     late: int = 0
     """Rows that came after the watermark had passed them."""
     dead: int = 0
-    """Records in the dead-letter topics of what it reads."""
+    """Records in the dead-letter topics of what it reads, but for those that other queries wrote."""
     broken: Mapping[str, int] = field(default_factory=dict)
     """Rows that broke each rule; of a view that is computed anew, those of the last time."""
     restarts: int = 0

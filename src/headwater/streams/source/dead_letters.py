@@ -21,13 +21,16 @@ REASON: Final = "headwater.reason"
 TOPIC: Final = "headwater.topic"
 PARTITION: Final = "headwater.partition"
 OFFSET: Final = "headwater.offset"
+QUERY: Final = "headwater.query"
+"""Who could not read it: each query that reads a topic writes a letter of its own."""
 
 
 class DeadLetters:
     """A producer that is made for the first letter; leaving the with-block waits for all of them."""
 
-    def __init__(self, log: LogAccess) -> None:
+    def __init__(self, log: LogAccess, query: str | None) -> None:
         self._log = log
+        self._query = query
         self._client: Client | None = None
         self._producer: Producer | None = None
         self._topics: set[str] = set()
@@ -51,7 +54,7 @@ class DeadLetters:
         for row, reason in zip(
             records.take(list(reasons)).to_pylist(), reasons.values(), strict=True
         ):
-            producer.send(topic, row["value"], key=row["key"], headers=_headers(row, reason))
+            producer.send(topic, row["value"], key=row["key"], headers=self._headers(row, reason))
 
     def _open(self, topic: str) -> Producer:
         if self._client is None or self._producer is None:
@@ -64,13 +67,13 @@ class DeadLetters:
                     self._client.admin.topics.create(topic)
         return self._producer
 
-
-def _headers(row: dict[str, Any], reason: str) -> list[tuple[str, str | bytes | None]]:
-    original = [(each["key"], each["value"]) for each in row["headers"] or ()]
-    return [
-        *original,
-        (REASON, reason),
-        (TOPIC, row["topic"]),
-        (PARTITION, str(row["partition"])),
-        (OFFSET, str(row["offset"])),
-    ]
+    def _headers(self, row: dict[str, Any], reason: str) -> list[tuple[str, str | bytes | None]]:
+        original = [(each["key"], each["value"]) for each in row["headers"] or ()]
+        return [
+            *original,
+            (REASON, reason),
+            (TOPIC, row["topic"]),
+            (PARTITION, str(row["partition"])),
+            (OFFSET, str(row["offset"])),
+            *([] if self._query is None else [(QUERY, self._query)]),
+        ]

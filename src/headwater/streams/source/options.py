@@ -36,6 +36,7 @@ KNOWN: Final = (
     "metadata",
     "badRecords",
     "deadLetterTopic",
+    "queryName",
     # Spark's Kafka source has these; here there is nothing that they could change.
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
@@ -84,6 +85,8 @@ class ValueOptions:
     metadata: tuple[str, ...]
     fails_on_bad: bool
     dead_letter_topic: str | None
+    query: str | None = None
+    """Who reads, for the dead letters."""
 
     def dead_letter_topic_of(self, topic: str) -> str:
         return self.dead_letter_topic or topic + DEAD_SUFFIX
@@ -238,4 +241,5 @@ def _values(options: Options) -> ValueOptions:
         metadata=metadata,
         fails_on_bad=options.choice("badRecords", ("deadletter", "fail")) == "fail",
         dead_letter_topic=options.text("deadLetterTopic"),
+        query=options.text("queryName"),
     )

@@ -27,7 +27,10 @@ class Task(InputPartition):
 
 def read_task(task: Task, options: SourceOptions, rows: Rows) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task; when it ends, its dead letters are stored."""
-    with options.log.cluster() as cluster, DeadLetters(options.log) as letters:
+    with (
+        options.log.cluster() as cluster,
+        DeadLetters(options.log, options.values.query) as letters,
+    ):
         reader = BulkReader(cluster, options.isolation, rows.with_headers, task.data_directory)
         for records in _records(reader, task.wanted, fails_on_loss=options.fails_on_data_loss):
             made = rows.of(records, letters)
