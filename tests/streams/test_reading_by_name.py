@@ -62,8 +62,13 @@ def test_what_is_read_by_name_is_filled_first_and_a_second_run_goes_on(shop: Sho
 
     for number in (1, 2):
         shop.order((number, 1, 1.0))
-        shop.once()
+        found = shop.once()
         assert [row["id"] for row in shop.values("third")] == list(range(1, number + 1))
+        assert [list(found[each].reads) for each in ("first", "second", "third")] == [
+            ["orders"],
+            ["first"],
+            ["second"],
+        ]
 
 
 @pytest.mark.parametrize("schema", [None, "id LONG"])
