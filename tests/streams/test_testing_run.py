@@ -1,6 +1,7 @@
 """`hw.testing.run`: what users test their pipelines with."""
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import headwater as hw
-from headwater.errors import NotFound, Unavailable
+from headwater.errors import InvalidRequest, NotFound, Unavailable
 from headwater.streams.discovery import find_pipelines
 
 
@@ -83,6 +84,78 @@ def test_a_failing_query_fails_the_test_with_its_reason(spark: SparkSession) -> 
 
     with pytest.raises(Unavailable, match="a row breaks the rule 'small'"):
         hw.testing.run(pipeline, feed={"orders": [{"id": 11}]}, spark=spark)
+
+
+@pytest.mark.parametrize(
+    ("feed", "sentence", "hint"),
+    [
+        ({"shop.order": []}, "does not read 'shop.order'", "did you mean 'shop.orders'"),
+        ({"shop.named": [{"id": 1}]}, "does not read 'shop.named'", "it reads"),
+        ({"shop.customers": [{"name": "Ada"}]}, "has no 'id', which is its key", "(key, row)"),
+    ],
+)
+def test_a_feed_that_would_come_to_nothing_is_refused(
+    spark: SparkSession, feed: dict[str, list[object]], sentence: str, hint: str
+) -> None:
+    with pytest.raises(InvalidRequest) as raised:
+        hw.testing.run(shop(), feed=feed, spark=spark)
+    assert sentence in raised.value.what
+    assert hint in raised.value.hint
+
+
+def amounts() -> hw.Pipeline:
+    pipeline = hw.Pipeline("sums")
+    pipeline.topic("sums.amounts", schema="id LONG, kind STRING, amount DECIMAL(30,10)")
+
+    @pipeline.table
+    def checked(amounts: DataFrame) -> DataFrame:
+        return amounts
+
+    @pipeline.materialized_view(key="kind")
+    def latest(checked: DataFrame) -> DataFrame:
+        return checked
+
+    return pipeline
+
+
+LONG_NUMBER = "12345678901234567890.0123456789"
+
+
+def test_numbers_keep_their_digits_and_datasets_are_fed_by_name(spark: SparkSession) -> None:
+    exact = {"id": 1, "kind": "a", "amount": Decimal(LONG_NUMBER)}
+    short = {"id": 2, "kind": "b", "amount": 0.5}
+    found = hw.testing.run(amounts(), feed={"amounts": [exact, short]}, spark=spark)
+    assert list(found["checked"]) == [exact, short]
+    assert found["latest"] == [exact, short]
+
+
+def test_what_a_server_of_views_would_reject_is_no_row_but_a_dead_letter(
+    spark: SparkSession,
+) -> None:
+    feed = [{"id": 1, "kind": None, "amount": 1}, {"id": 2, "kind": "a", "amount": 2}]
+    found = hw.testing.run(amounts(), feed={"sums.amounts": feed}, spark=spark)
+    assert [row["kind"] for row in found["checked"]] == [None, "a"]
+    assert [row["kind"] for row in found["latest"]] == ["a"]
+    (letter,) = found.dead_letters["sums.latest"]
+    assert letter is not None
+    assert b'"kind":null' in letter
+
+
+def test_dead_letters_between_queries_are_shown(spark: SparkSession) -> None:
+    pipeline = hw.Pipeline("sums")
+    pipeline.topic("sums.amounts", schema="id LONG")
+
+    @pipeline.table
+    def dated(amounts: DataFrame) -> DataFrame:
+        return amounts.withColumn("at", F.expr("timestamp'12000-01-01 00:00:00'"))
+
+    @pipeline.materialized_view(key="id")
+    def latest(dated: DataFrame) -> DataFrame:
+        return dated
+
+    found = hw.testing.run(pipeline, feed={"sums.amounts": [{"id": 1}]}, spark=spark)
+    assert (len(found["dated"]), found["latest"]) == (1, [])
+    assert len(found.dead_letters["sums.dated"]) == 1
 
 
 UDF = """

@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import headwater
 from headwater.clock import Clock
-from headwater.errors import NotFound, Unavailable
-from headwater.streams.datasets import Changelog, MaterializedView, Table
+from headwater.errors import InvalidRequest, NotFound, Unavailable
+from headwater.streams.datasets import MaterializedView
 from headwater.streams.graph import Graph
 from headwater.streams.pipeline import Pipeline
 from headwater.streams.source.options import DEAD_SUFFIX
 from headwater.testing.broker import Broker
+from headwater.testing.pipeline_feed import Feed, by_topic, inputs_of, send
+from headwater.views import DEFINITIONS_TOPIC, View, decode_definition, decode_key
+from headwater.views.rows import decode_row, exact_number
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from headwater.client import Client
     from headwater.streams.run.status import Status
 
 Row = Mapping[str, Any]
-Feed = Mapping[str, Iterable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +32,14 @@ class PipelineRun:
     """What a pipeline made of its feed."""
 
     tables: Mapping[str, list[Row]]
-    """Every row of each table, and the present rows of each materialized view."""
+    """Every row of each table, and the present rows of each materialized view.
+
+    Numbers are exact: those that a float cannot hold are of type `Decimal`.
+    """
     quarantine: Mapping[str, list[Row]]
     """Rows that broke a rule, by table."""
     dead_letters: Mapping[str, list[bytes | None]]
-    """Values that could not be read, by topic."""
+    """Values that could not be read or, of a view's rows, not be served, by topic."""
     status: "Mapping[str, Status]"
     """The last status of each query."""
 
@@ -56,67 +60,35 @@ def run(
     spark: "SparkSession | None" = None,
     partitions: int = 1,
 ) -> PipelineRun:
-    """Run `pipeline` over `feed`, a mapping from topics to values, and return what came out.
+    """Run `pipeline` over `feed`, a mapping from topics (or names of datasets) to values.
 
     Several feeds are run one after another, as they would arrive over time: a watermark moves from one to
     the next. A value is an object (sent as JSON) or bytes; `(key, value)` sets the key, and `(key, None)`
-    deletes it from a changelog, whose rows are otherwise keyed by its key columns. Raises `Unavailable`
-    with the reason if a query fails.
+    deletes it from a changelog, whose rows are otherwise keyed by its key columns. Returns what came out.
+    Raises `InvalidRequest` for a feed that the pipeline does not read, and `Unavailable` with the reason if
+    a query fails.
     """
     from headwater.streams.run.runner import Runner  # noqa: PLC0415  pyspark is slow to import
     from headwater.streams.run.surroundings import Surroundings  # noqa: PLC0415
     from headwater.streams.session import open_session  # noqa: PLC0415
 
     graph = pipeline.graph()
-    feeds = [feed] if isinstance(feed, Mapping) else list(feed)
+    feeds = [by_topic(graph, each) for each in ([feed] if isinstance(feed, Mapping) else feed)]
     session = spark or open_session("headwater tests", master="local[2]")
     with (
         Broker(clock=clock, num_partitions=partitions) as broker,
         headwater.connect(broker.bootstrap) as client,
         tempfile.TemporaryDirectory(prefix="headwater-") as state,
     ):
-        for topic in _inputs(graph):
+        for topic in inputs_of(graph):
             broker.create_topic(topic, partitions=partitions)
         runner = Runner(session, client, Surroundings(broker.bootstrap, Path(state)), clock)
         statuses: list[Status] = []
         for each in feeds:
-            _send(client, graph, each)
+            send(client, graph, each)
             statuses = runner.run_once([graph])
             _refuse_failed(statuses)
         return _collected(graph, broker, {each.query: each for each in statuses})
-
-
-def _inputs(graph: Graph) -> list[str]:
-    written = {each.topic for each in graph.outputs}
-    return sorted(
-        {
-            topic
-            for each in graph.datasets.values()
-            if (topic := getattr(each, "topic", None)) is not None and topic not in written
-        }
-    )
-
-
-def _send(client: "Client", graph: Graph, feed: Feed) -> None:
-    keys = {each.topic: each.key for each in graph.datasets.values() if isinstance(each, Changelog)}
-    with client.producer(value_format="bytes") as producer:
-        for topic, values in feed.items():
-            for each in values:
-                key, value = each if isinstance(each, tuple) else (None, each)
-                if key is None and isinstance(value, Mapping) and topic in keys:
-                    key = json.dumps({name: value[name] for name in keys[topic]}, default=str)
-                producer.send(topic, _encoded(value), key=key)
-
-
-def _encoded(value: Any) -> bytes | None:
-    if value is None or isinstance(value, bytes):
-        return value
-    return json.dumps(value, default=_iso).encode()
-
-
-def _iso(value: Any) -> str:
-    """Dates and times as the source reads them."""
-    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
 
 
 def _refuse_failed(statuses: "list[Status]") -> None:
@@ -127,28 +99,56 @@ def _refuse_failed(statuses: "list[Status]") -> None:
 
 def _collected(graph: Graph, broker: Broker, statuses: "Mapping[str, Status]") -> PipelineRun:
     names = {each.name for each in broker.embedded.topics}
+    views = _definitions(broker) if DEFINITIONS_TOPIC in names else {}
+    dead_letters = {
+        topic: broker.topic(topic + DEAD_SUFFIX).values(value_format="bytes")
+        for topic in (*inputs_of(graph), *(each.topic for each in graph.outputs))
+        if topic + DEAD_SUFFIX in names
+    }
+    tables: dict[str, list[Row]] = {}
+    for each in graph.outputs:
+        if isinstance(each, MaterializedView):
+            tables[each.name], rejected = _served(broker, views[each.topic])
+            if rejected:
+                dead_letters.setdefault(each.topic, []).extend(rejected)
+        else:
+            tables[each.name] = _rows(broker, each.topic)
     return PipelineRun(
-        tables={each.name: _rows(broker, each) for each in graph.outputs},
+        tables=tables,
         quarantine={
-            each.name: [record.value for record in broker.topic(each.quarantine).records()]
+            each.name: _rows(broker, each.quarantine)
             for each in graph.outputs
             if each.quarantine in names
         },
-        dead_letters={
-            topic: [
-                record.value
-                for record in broker.topic(topic + DEAD_SUFFIX).records(value_format="bytes")
-            ]
-            for topic in _inputs(graph)
-            if topic + DEAD_SUFFIX in names
-        },
+        dead_letters=dead_letters,
         status=statuses,
     )
 
 
-def _rows(broker: Broker, output: Table | MaterializedView) -> list[Row]:
-    records = broker.topic(output.topic).records()
-    if isinstance(output, Table):
-        return [each.value for each in records]
-    latest = {str(each.key): each.value for each in records}
-    return [row for row in latest.values() if row is not None]
+def _rows(broker: Broker, topic: str) -> list[Row]:
+    return [_decoded(each) for each in broker.topic(topic).values(value_format="bytes")]
+
+
+def _served(broker: Broker, view: View) -> tuple[list[Row], list[bytes | None]]:
+    """The present rows, as a server of views has them, and what it rejects."""
+    latest: dict[str, bytes | None] = {}
+    rejected: list[bytes | None] = []
+    for each in broker.topic(view.topic).records(value_format="bytes"):
+        try:
+            key = decode_key(view, each.key_bytes or b"")
+            if each.raw_value is not None:
+                decode_row(view, each.raw_value)
+            latest[json.dumps(key)] = each.raw_value
+        except InvalidRequest:
+            rejected.append(each.raw_value)
+    return [_decoded(each) for each in latest.values() if each is not None], rejected
+
+
+def _decoded(value: bytes | None) -> Any:
+    return None if value is None else json.loads(value, parse_float=exact_number)
+
+
+def _definitions(broker: Broker) -> dict[str, View]:
+    """By topic."""
+    values = broker.topic(DEFINITIONS_TOPIC).values(value_format="bytes")
+    return {view.topic: view for view in map(decode_definition, values)}

@@ -31,7 +31,7 @@ def encode_row(view: View, values: Mapping[str, Any]) -> bytes:
 def decode_row(view: View, raw: bytes) -> dict[str, Any]:
     """Read a record's value: canonical, every column there, in the order of the definition."""
     try:
-        content = json.loads(raw, parse_float=_number)
+        content = json.loads(raw, parse_float=exact_number)
     except (ValueError, RecursionError) as error:
         raise InvalidRequest(f"the value is not JSON: {error}") from error
     if not isinstance(content, dict):
@@ -39,7 +39,7 @@ def decode_row(view: View, raw: bytes) -> dict[str, Any]:
     return {each.name: each.type.canonical(content.get(each.name)) for each in view.columns}
 
 
-def _number(text: str) -> float | Decimal:
+def exact_number(text: str) -> float | Decimal:
     """A decimal with more digits than a double keeps stays exact."""
     number = float(text)
     return (
