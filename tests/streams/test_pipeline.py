@@ -202,6 +202,30 @@ def test_a_running_query_sees_the_rows_that_its_table_got_since_it_began(shop: S
     assert [each["name"] for each in shop.latest("enriched").values()] == ["Ada", "Bob"]
 
 
+def test_a_query_that_names_the_last_row_of_a_key_keeps_it_through_a_join(shop: Shop) -> None:
+    """What docs/pipelines.md advises where a key comes twice in a batch: a join moves rows about."""
+
+    @shop.pipeline.materialized_view(key="id")
+    def enriched(orders: DataFrame, customers: DataFrame) -> DataFrame:
+        newest = F.max_by(F.struct("customer", "total"), "at").alias("last")
+        last = orders.groupBy("id").agg(newest).select("id", "last.*")
+        named = customers.select(F.col("id").alias("customer"), "name")
+        return last.join(named, "customer", "left")
+
+    for customer in range(20):
+        row = {"id": customer, "name": f"c{customer}"}
+        shop.client.send(shop.customers_topic, row, key=str(customer))
+    with shop.client.producer() as producer:
+        for second, customer in enumerate((9, 2)):
+            for number in range(10):
+                at = f"2026-09-01T10:00:{second:02d}Z"
+                order = {"id": number, "customer": customer + number, "total": 1.0, "at": at}
+                producer.send(shop.orders_topic, order, key=str(number))
+    shop.once()
+    found = {row["id"]: row["name"] for row in shop.latest("enriched").values()}
+    assert found == {number: f"c{2 + number}" for number in range(10)}
+
+
 def test_the_definition_of_a_view_is_published(shop: Shop) -> None:
     @shop.pipeline.materialized_view(key=["minute", "customer"])
     def revenue(orders: DataFrame) -> DataFrame:

@@ -13,6 +13,7 @@ from headwater.streams.graph import Graph
 from headwater.streams.options import Options
 from headwater.streams.run.checkpoints import Checkpoint
 from headwater.streams.run.definition import definition_of
+from headwater.streams.run.failures import in_one_sentence
 from headwater.streams.run.grouping import grouping_columns
 from headwater.streams.run.inputs import Inputs
 from headwater.streams.run.records import (
@@ -90,7 +91,7 @@ def _plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) ->
     try:
         records = to_records(result, output)
     except AnalysisException as error:
-        reason = str(error.getMessage()).strip().partition("\n")[0]
+        reason = in_one_sentence(error, checkpoint.folder)
         raise InvalidRequest(
             f"{output.location}: a rule of {output.name!r} cannot be planned: {reason}"
         ) from error
