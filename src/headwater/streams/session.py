@@ -72,7 +72,7 @@ def open_session(
     builder = builder.config(JAVA_OPTIONS, java_options.strip())
     session = _started(builder, master)
     # Its errors reach us as exceptions; on the terminal they would be pages of Java.
-    for each in ("DataFrameQueryContextLogger", "py4j.clientserver"):
+    for each in ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "py4j.clientserver"):
         logging.getLogger(each).disabled = True
     register(session)
     return session
