@@ -13,7 +13,7 @@ ZONE = "spark.sql.session.timeZone"
 
 def as_number(orders: DataFrame) -> DataFrame:
     """Fails on every row, but not in a flow without ANSI mode."""
-    return orders.select("id", F.expr("cast('none' AS INT)").alias("n"))
+    return orders.select("id", F.expr("cast(concat('no. ', id) AS INT)").alias("n"))
 
 
 def test_a_setting_holds_for_its_own_stream_alone(shop: Shop) -> None:

@@ -54,6 +54,18 @@ def test_a_mistake_is_told_with_its_line(shop: Shop, body: Callable[..., Any], w
     assert f"'wrong' cannot be planned: {words}" in message
 
 
+def test_a_constant_that_cannot_be_computed_is_told_before_anything_runs(shop: Shop) -> None:
+    def wrong(orders: DataFrame) -> DataFrame:
+        return orders.select("id", F.expr("cast('none' AS INT)").alias("n"))
+
+    shop.pipeline.table(wrong)
+    with pytest.raises(InvalidRequest) as refusal:
+        shop.runner.plan([shop.pipeline.graph()])
+    message = str(refusal.value)
+    assert line_of(wrong, 0) in message
+    assert "'wrong' cannot be planned: The value 'none'" in message
+
+
 def test_a_wrong_option_of_a_topic_is_named_with_its_reason(shop: Shop) -> None:
     options = {"maxOffsetsPerTriger": "5"}
     declared = shop.pipeline.topic(shop.orders_topic, name="raw", schema="id LONG", options=options)

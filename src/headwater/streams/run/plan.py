@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -74,7 +74,15 @@ def plan_all(graph: Graph, spark: SparkSession, where: Surroundings) -> list[Pla
 def plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) -> Planned:
     """Raises `InvalidRequest` with file and line for what Spark or the output would refuse."""
     with in_force(flow, spark):
-        return _plan(graph, flow, spark, where)
+        try:
+            return _plan(graph, flow, spark, where)
+        except (
+            PySparkException
+        ) as error:  # of the optimizer, say: constants that cannot be computed
+            raise InvalidRequest(
+                f"{flow.location}: {flow.name!r} cannot be planned: "
+                f"{in_one_sentence(error, where.state)}"
+            ) from error
 
 
 def _plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) -> Planned:
