@@ -73,3 +73,8 @@ def test_nothing_listening_is_one_sentence_at_once() -> None:
     assert refused.value.what == "cannot reach a broker at 127.0.0.1:1: connection refused"
     assert refused.value.hint
     assert refused.value.retriable
+
+
+def test_a_name_that_no_host_can_have_is_one_sentence() -> None:
+    with pytest.raises(Unavailable, match=r"'a\.\.b' is not the name of a host"):
+        headwater.connect("a..b:1")

@@ -50,6 +50,8 @@ def refuse_if_unreachable(address: Address) -> None:
     for endpoint in address.endpoints:
         try:
             socket.create_connection(endpoint, timeout=_PROBE_TIMEOUT_S).close()
+        except UnicodeError:
+            reason = f"{endpoint[0]!r} is not the name of a host"
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
         else:

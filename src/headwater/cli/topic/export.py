@@ -60,7 +60,8 @@ def command(
 ) -> None:
     """Write the records of a topic into a file.
 
-    A jsonl file holds keys, headers, partitions and timestamps: import restores the same records.
+    A jsonl file holds keys, headers, partitions and timestamps: import restores the same
+    records, but for those at 1970-01-01T00:00:00Z, a time that the client cannot send.
     """
     path = None if path == _STDOUT else path
     if resume and (path is None or file_format != "jsonl"):
