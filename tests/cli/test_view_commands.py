@@ -98,7 +98,9 @@ def test_a_receipt_is_waited_for(view: View, changelog: Changelog) -> None:
     result = view("query", 'SELECT 1 FROM "NAME"', "--wait-for", later, "--timeout", "0.1")
     assert (result.code, "has not reached" in result.err) == (4, True)
     assert view("query", "SELECT 1", "--wait-for", "soon").code == 2
-    changelog.delete(minute="2026-09-01T10:00Z", customer=7)
+    gone = changelog.delete(minute="2026-09-01T10:00Z", customer=7)
+    # Others look at the same view.
+    view("get", "NAME", "2026-09-01T10:00Z", "7", "--wait-for", f"{gone.topic}/0/{gone.offset}")
 
 
 def test_rows_and_changes_are_watched(view: View) -> None:
