@@ -1,14 +1,14 @@
 """Before a query starts: its topics exist, and readers know the view that it will fill."""
 
 import contextlib
-
-from pyspark.sql.types import StructType
+from dataclasses import replace
 
 from headwater.client.client import Client
 from headwater.errors import Conflict, NotFound
 from headwater.streams.datasets import MaterializedView
+from headwater.streams.run.definition import definition_of
 from headwater.streams.run.plan import Planned
-from headwater.views import DEFINITIONS_TOPIC, Column, Step, View, encode_definition, parse_type
+from headwater.views import DEFINITIONS_TOPIC, Step, encode_definition
 
 _COMPACTED = {"cleanup.policy": "compact"}
 
@@ -24,13 +24,12 @@ def prepare(
     output = planned.output
     if not may_move:
         _refuse_if_gone(client, planned)
-    is_view = isinstance(output, MaterializedView)
-    _create(client, output.topic, _COMPACTED if is_view else {})
+    _create(client, output.topic, _COMPACTED if isinstance(output, MaterializedView) else {})
     if any(rule.action == "quarantine" for rule in output.expectations):
         _create(client, output.quarantine, {})
-    if is_view:
+    if isinstance(output, MaterializedView):
         _create(client, DEFINITIONS_TOPIC, _COMPACTED, partitions=1)
-        view = _definition(planned, steps)
+        view = replace(definition_of(planned.pipeline, output, planned.schema), steps=steps)
         with client.producer(value_format="bytes") as producer:
             producer.send(DEFINITIONS_TOPIC, encode_definition(view), key=view.name)
 
@@ -50,24 +49,3 @@ def _create(
 ) -> None:
     with contextlib.suppress(Conflict):
         client.admin.topics.create(topic, partitions=partitions, configs=configs)
-
-
-def _definition(planned: Planned, steps: tuple[Step, ...]) -> View:
-    output = planned.output
-    return View(
-        name=f"{planned.pipeline}.{output.name}",
-        topic=output.topic,
-        key=output.key,
-        columns=_columns(planned.schema),
-        comment=output.comment,
-        pipeline=planned.pipeline,
-        version=output.version,
-        steps=steps,
-    )
-
-
-def _columns(schema: StructType) -> tuple[Column, ...]:
-    return tuple(
-        Column(each.name, parse_type(each.dataType.simpleString()), each.nullable)
-        for each in schema.fields
-    )
