@@ -31,6 +31,7 @@ def test_a_body_that_names_no_broker_reads_from_that_of_the_run(shop: Shop) -> N
     assert shop.values("copied") == [{"id": 1}]
 
 
+@pytest.mark.long
 def test_a_body_that_names_a_broker_reads_from_that(shop: Shop) -> None:
     @shop.pipeline.table
     def copied(spark: SparkSession) -> DataFrame:

@@ -30,6 +30,7 @@ def test_a_setting_holds_for_its_own_stream_alone(shop: Shop) -> None:
     assert shop.spark.conf.get(ANSI) == before
 
 
+@pytest.mark.long
 def test_a_setting_holds_for_a_view_that_is_computed_anew(shop: Shop) -> None:
     def shown(customers: DataFrame) -> DataFrame:
         return customers.select("id", F.current_timezone().alias("zone"))

@@ -99,6 +99,7 @@ def test_columns_that_differ_by_case_alone_are_refused(shop: Shop) -> None:
         shop.runner.plan([shop.pipeline.graph()])
 
 
+@pytest.mark.long
 def test_columns_with_dots_and_backticks_in_their_names_are_written(shop: Shop) -> None:
     @shop.pipeline.table(key="a.b", expect={"positive": "id > 0"})
     def odd(orders: DataFrame) -> DataFrame:

@@ -43,6 +43,7 @@ def read(shop: Shop, served: Client, view: str, receipt: Receipt, timeout_s: flo
             pass
 
 
+@pytest.mark.long
 def test_each_record_is_in_the_view_when_it_was_waited_for(shop: Shop, served: Client) -> None:
     shop.pipeline.materialized_view(key="customer", name="totals")(per_customer)
     with shop.running() as running:
@@ -72,6 +73,7 @@ def test_a_record_is_waited_for_through_the_tables_on_its_way(shop: Shop, served
             assert read(shop, served, "totals", receipt)["total"] == 2 * (number + 1)
 
 
+@pytest.mark.long
 def test_while_the_pipeline_is_away_there_is_no_answer(shop: Shop, served: Client) -> None:
     shop.pipeline.materialized_view(key="customer", name="totals")(per_customer)
     first = place_order(shop, 1, 1.0)
@@ -84,6 +86,7 @@ def test_while_the_pipeline_is_away_there_is_no_answer(shop: Shop, served: Clien
     assert read(shop, served, "totals", second)["total"] == 2.0
 
 
+@pytest.mark.long
 def test_results_that_are_computed_anew_are_waited_for_anew(shop: Shop, served: Client) -> None:
     """A server that still has the results of before, at higher offsets, does not answer with those."""
     shop.pipeline.materialized_view(key="customer", name="totals")(per_customer)

@@ -30,6 +30,7 @@ def test_two_pipelines_do_not_read_each_others_topic_of_one_name(
         assert [each.value for each in records] == [{"id": 2}]
 
 
+@pytest.mark.long
 def test_every_query_over_one_changelog_knows_that_it_reads_it(shop: Shop) -> None:
     def names(spark: SparkSession) -> DataFrame:
         return spark.read.table("customers").groupBy("name").count()
@@ -47,6 +48,7 @@ def test_every_query_over_one_changelog_knows_that_it_reads_it(shop: Shop) -> No
     assert shop.latest("one").keys() == shop.latest("two").keys()
 
 
+@pytest.mark.long
 def test_what_is_read_by_name_is_filled_first_and_a_second_run_goes_on(shop: Shop) -> None:
     @shop.pipeline.table
     def third(spark: SparkSession) -> DataFrame:

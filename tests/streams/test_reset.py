@@ -61,6 +61,7 @@ def put_up(client: Client, *statuses: Status) -> None:
         board.publish(each)
 
 
+@pytest.mark.long
 def test_a_reset_of_one_flow_loses_no_row_of_the_others_and_doubles_none_downstream(
     shop: Shop, new_topic: Callable[..., str]
 ) -> None:

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -13,11 +14,10 @@ if TYPE_CHECKING:
 BOOTSTRAP_OPTION: Final = "kafka.bootstrap.servers"
 
 
-def register(spark: "SparkSession", log: Mapping[str, str] | None = None) -> None:
+def register(spark: "SparkSession") -> None:
     """After this, `spark.read`, `readStream`, `write` and `writeStream` know `format("headwater")`.
 
-    `log` are the options (`kafka.*`) with which those that name no broker reach theirs; without it, that
-    is the broker of this folder.
+    Those that name no broker reach that of this folder.
 
     On a local master, Python workers run in this interpreter's environment, where Headwater is installed;
     elsewhere set PYSPARK_PYTHON before the session starts.
@@ -28,8 +28,18 @@ def register(spark: "SparkSession", log: Mapping[str, str] | None = None) -> Non
     context = spark.sparkContext
     if (context.master or "").startswith("local") and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable
-    spark.dataSource.register(_reaching(log) if log else HeadwaterDataSource)
+    spark.dataSource.register(HeadwaterDataSource)
     spark.dataSource.register(ChangelogDataSource)
+
+
+@contextmanager
+def default_log(spark: "SparkSession", log: Mapping[str, str]) -> Iterator[None]:
+    """What is read meanwhile without naming a broker reaches the one of these options (`kafka.*`)."""
+    spark.dataSource.register(_reaching(log))
+    try:
+        yield
+    finally:
+        register(spark)
 
 
 def _reaching(log: Mapping[str, str]) -> "type[HeadwaterDataSource]":

@@ -2,8 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,7 +76,6 @@ def run(
     feeds = [by_topic(graph, each) for each in ([feed] if isinstance(feed, Mapping) else feed)]
     session = spark or open_session("headwater tests", master="local[2]")
     with (
-        _reaching_no_run_afterwards(session),
         Broker(clock=clock, num_partitions=partitions) as broker,
         headwater.connect(broker.bootstrap) as client,
         tempfile.TemporaryDirectory(prefix="headwater-") as state,
@@ -91,17 +89,6 @@ def run(
             statuses = runner.run_once([graph])
             _refuse_failed(statuses)
         return _collected(graph, broker, {each.query: each for each in statuses})
-
-
-@contextmanager
-def _reaching_no_run_afterwards(session: "SparkSession") -> Iterator[None]:
-    """A run makes its broker that of `format("headwater")`; the session may live longer."""
-    from headwater.streams.register import register  # noqa: PLC0415
-
-    try:
-        yield
-    finally:
-        register(session)
 
 
 def _refuse_failed(statuses: "list[Status]") -> None:

@@ -15,7 +15,7 @@ from headwater.client.client import Client
 from headwater.clock import Clock, SystemClock
 from headwater.errors import HeadwaterError, NotFound, Unavailable
 from headwater.streams.graph import Graph
-from headwater.streams.register import register
+from headwater.streams.register import default_log
 from headwater.streams.run.board import Board, Wishes
 from headwater.streams.run.dead_counts import DeadCounts
 from headwater.streams.run.outputs import prepare
@@ -57,9 +57,11 @@ class Runner:
         """Plan everything before anything starts: a mistake in one query stops nothing half-way."""
         graphs = list(graphs)
         use_in_this_thread(self._spark)
-        register(self._spark, self._where.options())
         send_along(flow.body for graph in graphs for flow in graph.flows)
-        planned = [each for graph in graphs for each in plan_all(graph, self._spark, self._where)]
+        with default_log(self._spark, self._where.options()):
+            planned = [
+                each for graph in graphs for each in plan_all(graph, self._spark, self._where)
+            ]
         self._steps = Steps(planned)
         return planned
 
