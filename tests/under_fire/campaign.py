@@ -27,6 +27,7 @@ BATCHES: Final = 40
 """A query needs about so many batches for all events: kills fall between them and within them."""
 STUCK_AFTER_S: Final = 600
 TOLD_EVERY_S: Final = 5
+ORIGIN: Final = ("headwater.topic", "headwater.partition", "headwater.offset")
 
 
 class Campaign:
@@ -124,9 +125,7 @@ class Campaign:
         """Each unreadable value by its origin; each query reads it, and may read it again."""
         letters = outputs.records(self._log.bootstrap, f"{EVENTS}.dead").to_pylist()
         origins = {
-            tuple(e["value"] for e in each["headers"] if e["key"] != "headwater.reason"): each[
-                "value"
-            ]
+            tuple(e["value"] for e in each["headers"] if e["key"] in ORIGIN): each["value"]
             for each in letters
         }
         other = sum(value not in BROKEN_VALUES for value in origins.values())
