@@ -1,13 +1,23 @@
 """Waiting for the answers of librdkafka's admin calls."""
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from confluent_kafka import KafkaError, KafkaException
 
 from headwater.client.kafka_errors import error_of, translated
+from headwater.clock import SystemClock
 
 _ATTEMPTS = 3
+_AGAIN_S = 0.1
+_NO_COORDINATOR_YET = frozenset(
+    {
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
 _CONNECTION_DROPPED = frozenset({"_DESTROY", "_DESTROY_BROKER"})
 
 
@@ -25,6 +35,24 @@ def only_answer(futures: Mapping[Any, Future], *, doing: str) -> Any:
     """The result of a call about one thing."""
     (future,) = futures.values()
     return answer(future, doing=doing)
+
+
+def answer_of_coordinator(
+    ask: Callable[[], Mapping[Any, Future]], *, doing: str, timeout_s: float
+) -> Any:
+    """The result of a call about one group; asks again while the cluster is still choosing who keeps it."""
+    clock = SystemClock()
+    until_s = clock.monotonic_s() + timeout_s
+    while True:
+        with translated(doing):
+            (future,) = ask().values()
+        try:
+            return future.result()
+        except KafkaException as error:
+            is_chosen = error.args[0].code() not in _NO_COORDINATOR_YET
+            if is_chosen or clock.monotonic_s() > until_s:
+                raise error_of(error, doing=doing) from error
+        time.sleep(_AGAIN_S)
 
 
 def answers(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from headwater.client.admin.calls import answer, only_answer
+from headwater.client.admin.calls import answer, answer_of_coordinator
 from headwater.client.admin.standings import (
     DEAD,
     GroupDetails,
@@ -130,22 +130,24 @@ class Groups:
             [TopicPartition(move.topic, move.partition, move.after) for move in plan.moves],
         )
         doing = f"move group {plan.group!r}"
-        with translated(doing):
-            futures = self._kafka.alter_consumer_group_offsets(
-                [request], request_timeout=self._connection.timeout_s
-            )
-        for place in only_answer(futures, doing=doing).topic_partitions:
+        timeout_s = self._connection.timeout_s
+        moved = answer_of_coordinator(
+            lambda: self._kafka.alter_consumer_group_offsets([request], request_timeout=timeout_s),
+            doing=doing,
+            timeout_s=timeout_s,
+        )
+        for place in moved.topic_partitions:
             if place.error is not None:
                 raise translate(place.error, doing=f"{doing} in {place.topic}/{place.partition}")
 
     def delete(self, group: str) -> None:
         """Forget the group and its positions; raises Conflict while it has live members."""
-        doing = f"delete group {group!r}"
-        with translated(doing):
-            futures = self._kafka.delete_consumer_groups(
-                [group], request_timeout=self._connection.timeout_s
-            )
-        only_answer(futures, doing=doing)
+        timeout_s = self._connection.timeout_s
+        answer_of_coordinator(
+            lambda: self._kafka.delete_consumer_groups([group], request_timeout=timeout_s),
+            doing=f"delete group {group!r}",
+            timeout_s=timeout_s,
+        )
 
     def refuse_if_live(self, group: str) -> None:
         found = self._standings.members([group])[group]
