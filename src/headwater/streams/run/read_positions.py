@@ -6,7 +6,8 @@ for `wait_for` of views, and for tools that show the lag of groups; queries them
 
 import contextlib
 import math
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from headwater.client.admin.groups import Move, SeekPlan
@@ -36,6 +37,17 @@ class ReadPositions:
         self._committed: dict[str, tuple[Positions, float]] = {}
         """What a group was told, and until when that holds."""
         self._not_before_s = -math.inf
+        self._noting: threading.Thread | None = None
+
+    def note_all(self, read: Iterable[tuple[Planned, Positions]]) -> None:
+        """On a thread of its own: who looks after queries cannot wait for a broker that is away."""
+        if self._noting is None or not self._noting.is_alive():
+            self._noting = threading.Thread(target=self._note_each, args=(list(read),), daemon=True)
+            self._noting.start()
+
+    def _note_each(self, read: list[tuple[Planned, Positions]]) -> None:
+        for planned, positions in read:
+            self.note(planned, positions)
 
     def begin(self, planned: Planned) -> None:
         """Before its output is made: what a query has read whose checkpoint is gone, a new one has not."""

@@ -120,7 +120,9 @@ class Runner:
                 for each in supervised:
                     name = each.planned.flow.name
                     each.step(is_paused=wishes.is_paused(each.planned.pipeline, name))
-                    self._positions.note(each.planned, each.status().positions)
+                self._positions.note_all(
+                    (each.planned, each.status().positions) for each in supervised
+                )
                 is_changed = before != [each.state for each in supervised]
                 now_s = self._clock.monotonic_s()
                 if is_changed or now_s - last_published_s >= PUBLISH_S:
