@@ -41,8 +41,13 @@ class ReadPositions:
 
     def note_all(self, read: Iterable[tuple[Planned, Positions]]) -> None:
         """On a thread of its own: who looks after queries cannot wait for a broker that is away."""
-        if self._noting is None or not self._noting.is_alive():
-            self._noting = threading.Thread(target=self._note_each, args=(list(read),), daemon=True)
+        if self._noting is not None and self._noting.is_alive():
+            return
+        due = [
+            (planned, positions) for planned, positions in read if self._is_due(planned, positions)
+        ]
+        if due:
+            self._noting = threading.Thread(target=self._note_each, args=(due,), daemon=True)
             self._noting.start()
 
     def _note_each(self, read: list[tuple[Planned, Positions]]) -> None:
@@ -53,6 +58,8 @@ class ReadPositions:
         """Before its output is made: what a query has read whose checkpoint is gone, a new one has not."""
         group = group_of(planned)
         if not planned.checkpoint.has_run:
+            if self._noting is not None:
+                self._noting.join()  # it may be about to tell what was read before
             with contextlib.suppress(NotFound):
                 self._client.admin.groups.delete(group)
             if group in self._committed:
@@ -60,17 +67,21 @@ class ReadPositions:
 
     def note(self, planned: Planned, positions: Positions) -> None:
         """The results of everything before these positions are written."""
-        group, now_s = group_of(planned), self._clock.monotonic_s()
-        before, until_s = self._committed.get(group, ({}, -math.inf))
-        is_known = positions == before and now_s < until_s
-        if is_known or not positions or now_s < self._not_before_s:
+        if not self._is_due(planned, positions):
             return
+        group, now_s = group_of(planned), self._clock.monotonic_s()
         try:
             self._client.admin.groups.seek(SeekPlan(group, _moves(positions)))
         except HeadwaterError:  # readers wait a little longer
             self._not_before_s = now_s + _RETRY_S
         else:
             self._committed[group] = (positions, now_s + _AGAIN_S)
+
+    def _is_due(self, planned: Planned, positions: Positions) -> bool:
+        now_s = self._clock.monotonic_s()
+        before, until_s = self._committed.get(group_of(planned), ({}, -math.inf))
+        is_known = positions == before and now_s < until_s
+        return bool(positions) and not is_known and now_s >= self._not_before_s
 
 
 def _moves(positions: Positions) -> tuple[Move, ...]:
