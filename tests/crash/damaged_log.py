@@ -45,6 +45,7 @@ class Original:
     @classmethod
     def made(cls, root: Path, count: int = 30, disk: Disk | None = None) -> "Original":
         """A log of several segments, synced, then left behind by a crash."""
+        root.mkdir(exist_ok=True)
         log = opened(root / NAME, disk)
         for each in range(count):
             sender = Sender(1, 0, 2 * each)

@@ -106,6 +106,21 @@ def test_shortened_metadata_log_never_drops_a_topic(tmp_path: Path, data: Path) 
             started(copy, names)
 
 
+@pytest.mark.parametrize("lost", [METADATA, "__cluster_metadata-0"])
+def test_lost_metadata_log_never_drops_a_topic(tmp_path: Path, data: Path, lost: str) -> None:
+    """Without it the broker would begin anew, and remove the files of topics created once more."""
+    copy = tmp_path / "copy"
+    shutil.copytree(data, copy)
+    if (copy / lost).is_dir():
+        shutil.rmtree(copy / lost)
+    else:
+        (copy / lost).unlink()
+
+    for _ in range(2):
+        with pytest.raises(Corruption, match="__cluster_metadata-0"):
+            started(copy, names)
+
+
 def test_damaged_cluster_id_is_named(tmp_path: Path, data: Path) -> None:
     copy = flipped(data, tmp_path / "copy", "meta", 20)
 

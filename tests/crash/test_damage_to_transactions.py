@@ -30,6 +30,7 @@ class Original:
 
     @classmethod
     def made(cls, root: Path, random: Random) -> "Original":
+        root.mkdir(parents=True)
         log = opened(root / NAME)
         writers = [Writer(log, each, random.choice([OLD, NEW])) for each in range(4)]
         pending: dict[int, dict[int, bytes | None]] = {}

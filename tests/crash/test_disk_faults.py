@@ -12,6 +12,7 @@ from conformance.batches import batch
 from conformance.calls import produce
 from conformance.raw import Connection, ErrorCode
 from conformance.transactional import Transactional, committed_values, state_of
+from headwater.errors import StorageFailed
 from headwater.testing import Broker
 from headwater.testing.disk import CrashPoint, Fault, FaultyDisk
 from log.batches import read_all
@@ -102,6 +103,43 @@ def test_idempotent_producer_outlives_a_full_disk_without_doubling_anything(
 
     assert full.times == 0
     assert stored(broker, "orders") == [b"before", *(str(each).encode() for each in range(20))]
+
+
+def test_full_disk_is_logged_once_and_again_when_it_is_full_again(
+    disk: FaultyDisk, broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An operator who only sees the broker must learn why producers are refused."""
+    for expected in (1, 2):
+        outcome(broker, "orders", "kept")
+        disk.inject(Fault("append", errno.ENOSPC, path="orders-0/*"))
+        for _ in range(3):
+            assert outcome(broker, "orders", "refused") < 0
+        disk.heal()
+        assert caplog.text.count("orders-0 could not be written: [Errno 28]") == expected
+
+
+def test_nothing_is_acknowledged_that_goes_to_a_removed_file(
+    tmp_path: Path, broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Removed under the broker, a file lives on until it is closed, and takes all that is written."""
+    broker.create_topic("empty")
+    assert outcome(broker, "orders", "kept") == 0
+    (tmp_path / "data").rename(tmp_path / "gone")
+    for each in (tmp_path / "gone/orders-0").iterdir():
+        each.unlink()
+
+    assert outcome(broker, "orders", "lost") == -STORAGE_ERROR
+    assert outcome(broker, "empty", "without a data directory") == -STORAGE_ERROR
+
+    assert "sync failed, partition stopped" in caplog.text
+    assert "empty-0 could not be written: [Errno 2]" in caplog.text
+    assert not (tmp_path / "data").exists()
+
+
+def test_disk_that_is_full_at_the_start_is_one_sentence(tmp_path: Path, disk: FaultyDisk) -> None:
+    disk.inject(Fault("replace", errno.ENOSPC))
+    with pytest.raises(StorageFailed, match=r"cannot start on .*: No space left on device"):
+        Broker(data=tmp_path / "new", disk=disk).start()
 
 
 @pytest.mark.parametrize("operation", ["make_directory", "open", "append", "overwrite"])

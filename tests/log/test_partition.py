@@ -132,7 +132,31 @@ def test_offsets_go_on_after_every_segment_was_lost(tmp_path: Path) -> None:
     log = opened(tmp_path)
 
     assert log.damage
+    with pytest.raises(Corruption):
+        log.read(0, 1000, log.high_watermark)
     assert log.append(batch(values("new"))).base_offset == 20
+
+
+def test_lost_first_segment_is_an_error_not_a_later_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    filled(opened(tmp_path)).segments[0].path.unlink()
+    for _ in range(2):
+        caplog.clear()
+        log = opened(tmp_path)
+
+        assert log.log_start_offset == 0
+        assert "damage found" in caplog.text
+        with pytest.raises(Corruption):
+            log.read(0, 1000, log.high_watermark)
+        first = log.segments[0].base_offset
+        assert log.offset_past_damage(0) == first
+        assert read_all(log, first)
+        log.append(batch(values("new")))
+        log.sync()
+
+    log.advance_start(first).run()  # What is lost is given up by who deletes it.
+    assert opened(tmp_path).damage == []
 
 
 def test_read_into_a_hole_is_an_error_not_a_jump(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ class Disk(Protocol):
         """Return the names in a directory, sorted; none if it is not there."""
 
     def make_directory(self, path: Path) -> None:
-        """Create the directory and its parents where missing."""
+        """Create the directory where it is missing, in one that is there."""
 
     def replace(self, path: Path, data: bytes) -> None:
         """Put a whole new content in place, durably, all or nothing."""
@@ -180,7 +180,7 @@ class LocalDisk:
             return []
 
     def make_directory(self, path: Path) -> None:
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(exist_ok=True)
 
     def replace(self, path: Path, data: bytes) -> None:
         temporary = path.with_name(path.name + ".tmp")

@@ -80,6 +80,8 @@ class PartitionLog:
         self.next_offset = 0
         self.high_watermark = 0
         self.failure: StorageFailed | None = None
+        self._is_refused = False
+        """Whether the disk took no batch since it took the last one."""
         self.damage: list[Damage] = []
         self._dirty: dict[Segment, None] = {}
         self._is_changed = False
@@ -230,10 +232,7 @@ class PartitionLog:
         those. With `cached`, raises `NotCached` rather than wait for the disk. Raises `OffsetOutOfRange`,
         and `Corruption` if the batch at `offset` is known to be damaged.
         """
-        if not self.log_start_offset <= offset <= self.next_offset:
-            raise OffsetOutOfRange(
-                f"offset {offset} is outside {self.log_start_offset}..{self.next_offset}"
-            )
+        self._refuse_outside(offset)
         if offset >= limit:
             return memoryview(b"")
         for segment in self._segments_from(offset):
@@ -385,6 +384,16 @@ class PartitionLog:
             ),
         )
 
+    def _refuse_outside(self, offset: int) -> None:
+        # In this order: who removes segments moves the log start first.
+        segments = self.segments
+        if not self.log_start_offset <= offset <= self.next_offset:
+            raise OffsetOutOfRange(
+                f"offset {offset} is outside {self.log_start_offset}..{self.next_offset}"
+            )
+        if offset < (segments[0].base_offset if segments else self.next_offset):
+            raise Corruption(f"{self.directory.name} has lost the segment with offset {offset}")
+
     def _segments_from(self, offset: int) -> list[Segment]:
         segments = self.segments
         following = bisect_right(segments, offset, key=lambda each: each.base_offset)
@@ -405,18 +414,27 @@ class PartitionLog:
         except OSError as error:
             if self.segments and self.active.file.size() != self.active.size:
                 raise self.fail(error) from error  # Half a batch is there and could not be undone.
-            raise StorageFailed(
-                f"{self.directory.name} could not be written: {error}",
-                hint="free disk space or check the disk; nothing of this batch was kept",
-            ) from error
+            raise self._refused(error) from error
         self._dirty[segment] = None
         self._is_changed = True
+        self._is_refused = False
         if marker is not None:
             self.producers.end(placed, marker, self.clock.monotonic_s())
         elif header.has_producer:
             self.producers.note(placed, placed.base_offset, self.clock.monotonic_s())
         self.next_offset = placed.next_offset
         return Appended(placed.base_offset, placed.last_offset, admitted.append_time_ms)
+
+    def _refused(self, error: OSError) -> StorageFailed:
+        """Say it once: producers try again and again."""
+        refused = StorageFailed(
+            f"{self.directory.name} could not be written: {error}",
+            hint="free disk space or check the disk; nothing of this batch was kept",
+        )
+        if not self._is_refused:
+            logger.error("%s", refused)
+            self._is_refused = True
+        return refused
 
     def _is_full(self, size: int, timestamp: int, now_ms: int) -> bool:
         segment = self.active
@@ -447,13 +465,16 @@ class PartitionLog:
         self.producers = loaded.producers
         self.producers.loaded(self.clock.monotonic_s())
         self.damage = loaded.damage
+        for each in loaded.damage:
+            logger.error("damage found: %s", each)
         self.state = replace(loaded.state or self.state, topic_id=self.state.topic_id)
         self.next_offset = self.high_watermark = loaded.next_offset
         if not self.segments:
             return
-        start = max(self.state.log_start_offset, self.segments[0].base_offset)
-        self.state = replace(self.state, log_start_offset=start)
-        self.next_offset = self.high_watermark = max(self.next_offset, start)
+        if not loaded.is_start_missing:
+            start = max(self.state.log_start_offset, self.segments[0].base_offset)
+            self.state = replace(self.state, log_start_offset=start)
+            self.next_offset = self.high_watermark = max(self.next_offset, start)
         self._recovery_point = RecoveryPoint(self.disk, self.directory)
         if not is_trusted:
             self._settle(loaded)

@@ -61,6 +61,7 @@ class Loaded:
     is_cut: bool = False
     damage: list[Damage] = field(default_factory=list)
     is_tail_damaged: bool = False
+    is_start_missing: bool = False
     has_removed: bool = False
     """Whether files of a lost end were removed: they must not come back."""
 
@@ -105,6 +106,7 @@ def recover(disk: Disk, directory: Path, summary: Summary | None = None) -> Load
     if loaded.state is not None:
         finish_removals(disk, directory, loaded.state.log_start_offset)
     _load_segments(disk, directory, loaded)
+    _find_missing_start(directory, loaded)
     _find_missing_end(directory, loaded)
     loaded.producers = _producers(disk, directory, loaded)
     return loaded
@@ -193,6 +195,20 @@ def _continues(loaded: Loaded, base_offset: int) -> bool:
     loaded.damage.append(Damage(last.path, last.size, last.next_offset, reason))
     last.next_offset = base_offset
     return True
+
+
+def _find_missing_start(directory: Path, loaded: Loaded) -> None:
+    """Segments at the front go only after the log start was moved past them, durably."""
+    if loaded.state is None or not loaded.segments:
+        return
+    start, first = loaded.state.log_start_offset, loaded.segments[0].base_offset
+    if start < min(first, loaded.recovery_point):
+        loaded.is_start_missing = True
+        loaded.damage.append(Damage(directory, 0, start, missing_start(start, first)))
+
+
+def missing_start(start: int, first: int) -> str:
+    return f"it begins at offset {start}, but its first segment at {first}"
 
 
 def _find_missing_end(directory: Path, loaded: Loaded) -> None:

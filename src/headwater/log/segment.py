@@ -5,12 +5,13 @@ segment ends where the next segment begins, so lost bytes are noticed. A segment
 requests or retention.
 """
 
+import logging
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from headwater.errors import Corruption
+from headwater.errors import Corruption, StorageFailed
 from headwater.log.aborted import AbortedIndex
 from headwater.log.disk import Buffer, Disk, File, put
 from headwater.log.index import Index
@@ -23,6 +24,8 @@ from headwater.wire.record_batch import (
     is_frame,
     read_header,
 )
+
+logger = logging.getLogger(__name__)
 
 WALK_BYTES = 16 * 1024
 SCAN_BYTES = 1 << 20
@@ -66,6 +69,7 @@ class Segment:
         self._index: Index | None = None
         self._aborted: AbortedIndex | None = None
         self._file: File | None = None
+        self._is_unreadable = False
         self.damaged: frozenset[Place] = frozenset()
         """Where a batch was found damaged: what is read in pieces ends before it.
 
@@ -247,12 +251,27 @@ class Segment:
             window *= 8
 
     def read(self, size: int, position: int, *, cached: bool = False) -> Buffer:
-        if not cached:
-            return self.file.read(size, position)
-        data = self.file.read_cached(size, position)
+        """Return bytes; raises `StorageFailed`: what a disk cannot read concerns this log, and no other."""
+        try:
+            if not cached:
+                return self.file.read(size, position)
+            data = self.file.read_cached(size, position)
+        except OSError as error:
+            raise self._unreadable(error) from error
         if data is None:
             raise NotCached
         return data
+
+    def _unreadable(self, error: OSError) -> StorageFailed:
+        """Say it once: readers try again and again."""
+        failed = StorageFailed(
+            f"{self._directory.name}/{self.path.name} could not be read: {error}",
+            hint="check the disk; what is elsewhere can be read",
+        )
+        if not self._is_unreadable:
+            logger.error("%s", failed)
+            self._is_unreadable = True
+        return failed
 
     def read_piece(
         self, start: Place, end: int, max_bytes: int, *, cached: bool = False
@@ -425,8 +444,15 @@ class Segment:
         relative, found = self.index.entry_for_position(position)
         return Place(found, self.base_offset + relative)
 
+    def _stored(self, path: Path) -> bytes | None:
+        """What an index file holds; None if it is made anew."""
+        try:
+            return self._disk.read_bytes(path)
+        except OSError:
+            return None
+
     def _stored_index(self) -> Index | None:
-        data = self._disk.read_bytes(self.index_path)
+        data = self._stored(self.index_path)
         if data is None:
             return None
         try:
@@ -459,7 +485,7 @@ class Segment:
         return copy.index, copy.aborted_index()
 
     def _stored_aborted(self) -> AbortedIndex | None:
-        data = self._disk.read_bytes(self.aborted_path)
+        data = self._stored(self.aborted_path)
         if data is None:
             return None
         try:

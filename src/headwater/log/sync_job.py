@@ -22,6 +22,10 @@ class SyncJob:
     def run(self) -> None:
         for each in self.files:
             each.sync()
+        for segment, _ in self.sizes:
+            self.disk.size(
+                segment.path
+            )  # Fails if it was removed under us: its bytes go with the last reader.
         for directory in self.directories:
             self.disk.sync_directory(directory)
         if self.recovery_point is None:

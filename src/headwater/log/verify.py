@@ -11,7 +11,7 @@ from headwater.log.disk import Disk
 from headwater.log.index import Index
 from headwater.log.names import log_bases, snapshot_offsets, snapshot_path
 from headwater.log.producers import Producers
-from headwater.log.recovery import Damage
+from headwater.log.recovery import Damage, missing_start
 from headwater.log.segment import Segment
 from headwater.log.state import (
     RECOVERY_POINT_NAME,
@@ -50,7 +50,12 @@ class Report:
 def partition_directories(disk: Disk, data: Path) -> list[Path]:
     """Return the directories under `data` that hold a partition."""
     found = [data / name for name in disk.names(data) if not name.endswith(".deleted")]
-    return [each for each in found if each.is_dir() and log_bases(disk.names(each))]
+    return [each for each in found if each.is_dir() and _has_held_records(disk, each)]
+
+
+def _has_held_records(disk: Disk, directory: Path) -> bool:
+    """Whether there are segments, or should be."""
+    return bool(log_bases(disk.names(directory))) or read_recovery_point(disk, directory) > 0
 
 
 def verify(disk: Disk, directory: Path) -> Report:
@@ -60,7 +65,7 @@ def verify(disk: Disk, directory: Path) -> Report:
     state = _verified_state(disk, directory, report)
     _verify_recovery_point(disk, directory, report)
     bases = log_bases(names)
-    report.first_offset = report.next_offset = bases[0]
+    _verify_start(directory, bases, state, report)
     for base_offset, following in pairwise([*bases, None]):
         segment = Segment(disk, directory, base_offset or 0)
         segment.is_sparse = segment.base_offset < state.sparse_to
@@ -86,6 +91,15 @@ def _verify_recovery_point(disk: Disk, directory: Path, report: Report) -> None:
     report.recovery_point = read_recovery_point(disk, directory)
     if data and not is_recovery_point_readable(data):
         report.damage.append(Damage(path, 0, 0, "it has no slot that can be read"))
+
+
+def _verify_start(directory: Path, bases: list[int], state: PartitionState, report: Report) -> None:
+    """Look whether the first segment is there."""
+    start = state.log_start_offset
+    first = bases[0] if bases else max(start, report.recovery_point)
+    report.first_offset = report.next_offset = first
+    if start < min(first, report.recovery_point):
+        report.damage.append(Damage(directory, 0, start, missing_start(start, first)))
 
 
 def _verify_segment(

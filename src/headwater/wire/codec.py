@@ -10,7 +10,7 @@ from headwater.wire.schema import Message, Struct
 
 M = TypeVar("M", bound=Message)
 
-_MALFORMED: Final = (IndexError, struct.error, UnicodeDecodeError, OverflowError, ValueError)
+_MALFORMED: Final = (IndexError, struct.error, OverflowError, ValueError)
 
 
 def decode(message: type[M], version: int, buffer: memoryview, position: int = 0) -> M:

@@ -88,7 +88,9 @@ class _DecoderSource(Source):
                 return
             self.length("int16" if kind == "string" else "int32", each, target, depth)
             self.write("checked(n, b, p)", depth + 1)
-            converted = {"string": "str(b[p:p + n], 'utf-8')", "bytes": "bytes(b[p:p + n])"}
+            # As Kafka: some clients keep bytes of their own in a string (metadata of a commit).
+            text = "str(b[p:p + n], 'utf-8', 'replace')"
+            converted = {"string": text, "bytes": "bytes(b[p:p + n])"}
             self.write(f"{target} = {converted.get(kind, 'b[p:p + n]')}", depth + 1)
             self.write("p += n", depth + 1)
         else:

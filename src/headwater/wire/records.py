@@ -56,7 +56,7 @@ def decode_batch(batch: memoryview | bytes) -> list[Record]:
     body = memoryview(plain_body(header, view))
     try:
         return _decode_records(header, body)
-    except (IndexError, UnicodeDecodeError) as error:
+    except IndexError as error:
         raise Corruption(
             f"unreadable record in the batch at offset {header.base_offset}"
         ) from error
@@ -214,7 +214,7 @@ def _decode_records(header: BatchHeader, body: memoryview) -> list[Record]:
         for _ in range(count):
             name, cursor = _read_sized(body, cursor)
             header_value, cursor = _read_sized(body, cursor)
-            headers.append(((name or b"").decode(), header_value))
+            headers.append(((name or b"").decode("utf-8", "replace"), header_value))
         if cursor != end or count < 0:
             raise Corruption(f"a record of the batch at offset {header.base_offset} has no end")
         decoded.append(
