@@ -57,6 +57,16 @@ def test_topic_defaults_are_a_table_or_pairs(file: Path) -> None:
     assert given.settings.topic_defaults == {"retention.ms": "5", "cleanup.policy": "compact"}
 
 
+def test_a_topic_default_needs_no_quotes_in_a_file(file: Path) -> None:
+    file.write_text(
+        "\ufeff[broker.topic_defaults]\nretention.ms = 5\npreallocate = true\n", encoding="utf-8"
+    )
+    assert resolve({}, {}, file).settings.topic_defaults == {
+        "retention.ms": "5",
+        "preallocate": "true",
+    }
+
+
 def test_a_topic_default_may_be_a_list() -> None:
     given = {"HEADWATER_TOPIC_DEFAULTS": "cleanup.policy=compact, delete,retention.ms=5"}
     assert resolve({}, given).settings.topic_defaults == {
@@ -72,6 +82,9 @@ def test_a_topic_default_may_be_a_list() -> None:
         ({"max_connections": "0"}, "max_connections must be 1 or more, not '0'"),
         ({"max_connections": "1.5"}, "max_connections must be a whole number"),
         ({"flush_ms": "-1"}, "flush_ms must be 0 or more"),
+        ({"flush_ms": str(2**63)}, "flush_ms must be 9223372036854775807 or less"),
+        ({"num_partitions": "10001"}, "num_partitions must be 10000 or less, not '10001'"),
+        ({"max_request_bytes": "3000000000"}, "max_request_bytes must be 2147483647 or less"),
         ({"auto_create_topics": "maybe"}, "auto_create_topics must be true or false"),
         ({"topic_defaults": "retention.ms"}, "topic_defaults must be NAME=VALUE pairs"),
     ],
@@ -84,7 +97,11 @@ def test_a_wrong_flag_is_one_sentence(flags: dict[str, str], message: str) -> No
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[broker]\nmax_conections = 1\n", "unknown setting 'max_conections'"),
+        (
+            "[broker]\nmax_conections = 1\n",
+            "unknown setting 'max_conections'.*meant: max_connections",
+        ),
+        ("[broker]\nnum-partitions = 1\n", "'num-partitions'.*meant: num_partitions"),
         ("[brokr]\nmax_connections = 1\n", "unknown table 'brokr'"),
         ("[broker]\nnum_partitions = 2.7\n", "num_partitions must be a whole number"),
         ("[broker]\nnum_partitions = true\n", "num_partitions must be a whole number"),

@@ -5,7 +5,7 @@ default. Names are the same everywhere: `max_connections`, `--max-connections`, 
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
 from ipaddress import ip_address
@@ -17,14 +17,24 @@ from headwater.errors import InvalidRequest
 PROJECT_FILE: Final = "headwater.toml"
 ENVIRONMENT_PREFIX: Final = "HEADWATER_"
 MiB: Final = 1 << 20
+INT_32: Final = 2**31 - 1
+"""The largest number that Kafka's protocol has room for, in most places."""
 
 
-def setting(default: Any, meaning: str, lowest: int = 1, *, is_secret: bool = False) -> Any:
-    """Declare a setting; `lowest` is the smallest value of a number, a secret is never shown."""
+def setting(
+    default: Any,
+    meaning: str,
+    lowest: int = 1,
+    *,
+    highest: int = 2**63 - 1,
+    is_secret: bool = False,
+) -> Any:
+    """Declare a setting; a number lies between `lowest` and `highest`, a secret is never shown."""
     factory: dict[str, Any] = (
         {"default_factory": dict} if isinstance(default, dict) else {"default": default}
     )
-    metadata = {"meaning": meaning, "lowest": lowest, "is_secret": is_secret}
+    limits = {"lowest": lowest, "highest": highest}
+    metadata = {"meaning": meaning, **limits, "is_secret": is_secret}
     return field(metadata=metadata, **factory)
 
 
@@ -40,10 +50,12 @@ class BrokerSettings:
     log_level: str = setting("info", "debug, info, warning or error")
     log_format: str = setting("text", "text or json")
     auto_create_topics: bool = setting(True, "create a topic when a client first asks for it")
-    num_partitions: int = setting(1, "partitions of a topic created without a number")
+    num_partitions: int = setting(
+        1, "partitions of a topic created without a number", highest=10_000
+    )
     topic_defaults: dict[str, str] = setting({}, "topic configs for topics that do not set them")
     max_connections: int = setting(4096, "further connections are closed at once")
-    max_request_bytes: int = setting(100 * MiB, "largest produce request")
+    max_request_bytes: int = setting(100 * MiB, "largest produce request", highest=INT_32)
     max_idle_ms: int = setting(600_000, "a connection without a request for so long is closed")
     fetch_memory_bytes: int = setting(
         64 * MiB, "memory for answers that readers have not taken yet", lowest=0
@@ -56,12 +68,16 @@ class BrokerSettings:
     producer_expiration_ms: int = setting(
         86_400_000, "an idle idempotent producer is forgotten after"
     )
-    group_min_session_timeout_ms: int = setting(6_000, "smallest session timeout a member may ask")
-    group_max_session_timeout_ms: int = setting(1_800_000, "largest session timeout of a member")
+    group_min_session_timeout_ms: int = setting(
+        6_000, "smallest session timeout a member may ask", highest=INT_32
+    )
+    group_max_session_timeout_ms: int = setting(
+        1_800_000, "largest session timeout of a member", highest=INT_32
+    )
     group_initial_rebalance_delay_ms: int = setting(
         0, "how long a new group waits for more members", lowest=0
     )
-    group_max_size: int = setting(2**31 - 1, "members a group may have")
+    group_max_size: int = setting(INT_32, "members a group may have", highest=INT_32)
     offset_metadata_max_bytes: int = setting(
         4096, "longest metadata of a committed offset", lowest=0
     )
@@ -69,7 +85,9 @@ class BrokerSettings:
         10_080, "committed offsets of an empty group live so long"
     )
     offsets_check_ms: int = setting(600_000, "how often expired offsets are looked for")
-    transaction_max_timeout_ms: int = setting(900_000, "longest transaction timeout")
+    transaction_max_timeout_ms: int = setting(
+        900_000, "longest transaction timeout", highest=INT_32
+    )
     transactional_id_expiration_ms: int = setting(
         604_800_000, "a transactional id that is not used for so long is forgotten"
     )
@@ -175,7 +193,7 @@ def resolve_family(
 def read_project_file(file: Path) -> dict[str, Any]:
     """Return the content of `headwater.toml`, or nothing where there is none."""
     try:
-        content = tomllib.loads(file.read_text())
+        content = tomllib.loads(file.read_text("utf-8-sig"))
     except FileNotFoundError:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -234,9 +252,10 @@ def _refuse_unknown(
 ) -> None:
     unknown = [each for each in written if each not in known]
     if unknown:
+        meant = get_close_matches(unknown[0].replace("-", "_"), known, n=1, cutoff=0.8)
         raise InvalidRequest(
             f"{where} has an unknown setting {unknown[0]!r} under [{section}]",
-            hint=f"known settings: {', '.join(known)}",
+            hint=f"meant: {meant[0]}?" if meant else f"known settings: {', '.join(known)}",
         )
 
 
@@ -259,10 +278,17 @@ def _parse(each: "Field[Any]", value: Any, where: str) -> Any:
     except (ValueError, TypeError) as error:
         kind = kinds[type(default)]
         raise InvalidRequest(f"{where}{each.name} must be {kind}, not {value!r}") from error
-    if type(default) is int and parsed < each.metadata["lowest"]:
-        lowest = each.metadata["lowest"]
-        raise InvalidRequest(f"{where}{each.name} must be {lowest} or more, not {value!r}")
+    if isinstance(parsed, int) and type(default) is int:
+        _refuse_beyond(each, parsed, f"{where}{each.name}", f"not {value!r}")
     return parsed
+
+
+def _refuse_beyond(each: "Field[Any]", number: int, name: str, given: str) -> None:
+    lowest, highest = each.metadata["lowest"], each.metadata["highest"]
+    if number < lowest:
+        raise InvalidRequest(f"{name} must be {lowest} or more, {given}")
+    if number > highest:
+        raise InvalidRequest(f"{name} must be {highest} or less, {given}")
 
 
 def _text(value: Any) -> str:
@@ -289,7 +315,7 @@ def _boolean(value: Any) -> bool:
 def _pairs(value: Any) -> dict[str, str]:
     """A table, or `name=value,name=value`; what has no `=` goes on with the list before it."""
     if isinstance(value, Mapping):
-        return {str(name): str(each) for name, each in value.items()}
+        return dict(_flat(value))
     pairs: dict[str, str] = {}
     name = ""
     for part in filter(None, str(value).split(",")):
@@ -302,3 +328,12 @@ def _pairs(value: Any) -> dict[str, str]:
         else:
             raise ValueError(value)
     return pairs
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """For TOML, `retention.ms = 1` without quotes is a table in a table."""
+    for name, each in table.items():
+        if isinstance(each, Mapping):
+            yield from _flat(each, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", str(each).lower() if isinstance(each, bool) else str(each)

@@ -12,6 +12,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from broker.calls import create_topic, fetch, fetch_data, produce, wait_until
 from conformance.batches import batch
+from conformance.calls import fetch_fields, partition_to_fetch
 from conformance.raw import Connection, ErrorCode, encode
 from headwater.broker.context import RequestContext
 from headwater.broker.handlers.fetch import fetch as fetch_handler
@@ -119,6 +120,23 @@ def test_a_disk_error_in_the_middle_of_an_answer_costs_one_connection(
     disk.heal()
     with Connection(broker.bootstrap) as connection:
         assert len(fetch(connection, "long").records) == COUNT * ONE
+
+
+def test_a_disk_that_cannot_read_one_partition_serves_the_others(
+    broker: Broker, disk: ForgetfulDisk, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A fetch asks for many partitions at once: one of them must not take the connection from all."""
+    disk.forgotten_from = 0
+    disk.inject(Fault("read", errno.EIO, path="long-0/*"))
+    asked = [partition_to_fetch(topic, 0) for topic in ("long", "other")]
+    with Connection(broker.bootstrap) as connection:
+        for _ in range(2):
+            answer = connection.request("fetch", 12, **fetch_fields(*asked))
+            assert {each.topic: each.partitions[0].error_code for each in answer.responses} == {
+                "long": ErrorCode.kafka_storage_error,
+                "other": ErrorCode.none,
+            }
+    assert caplog.text.count("could not be read: [Errno 5]") == 1
 
 
 @pytest.mark.parametrize("forgotten_from", [1 << 60, 2 * ONE], ids=["from memory", "from disk"])

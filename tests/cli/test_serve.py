@@ -139,6 +139,9 @@ def test_port_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
         (("--advertised", "[::]:1"), "clients cannot connect to [::]:1, which means every address"),
         (("--num-partitions", "many"), "num_partitions must be a whole number, not 'many'"),
         (("--topic-defaults", "retention.ms=x"), "Invalid value x for configuration retention.ms"),
+        (("--topic-defaults", "retention.mss=1"), "meant: retention.ms?"),
+        (("--advertised", "broker.example:0"), "0 is no port"),
+        (("--group-max-session-timeout-ms", "10"), "is more than group_max_session_timeout_ms, 10"),
         (("--log-level", "loud"), "log_level must be debug, info, warning or error, not 'loud'"),
     ],
 )
@@ -173,17 +176,28 @@ def test_print_config_names_the_origin_of_each_value(tmp_path: Path) -> None:
 
 
 def test_metrics_are_served_on_their_own_port(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        metrics = f"127.0.0.1:{probe.getsockname()[1]}"
-    arguments = ("--listen", "127.0.0.1:0", "--metrics", metrics, "--json")
+    arguments = ("--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--json")
     with running("serve", *arguments, folder=tmp_path) as broker:
-        bootstrap = json.loads(first_line(broker))["kafka"]
-        AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=10)
-        with urlopen(f"http://{metrics}/metrics") as response:
+        addresses = json.loads(first_line(broker))
+        AdminClient({"bootstrap.servers": addresses["kafka"]}).list_topics(timeout=10)
+        with urlopen(f"http://{addresses['metrics']}/metrics") as response:
             body = response.read().decode()
     assert 'headwater_requests_total{api="Metadata"}' in body
     assert "headwater_connections " in body
+
+
+def test_port_of_the_metrics_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        arguments = ("--listen", "127.0.0.1:0", "--metrics", address)
+        result = finished("serve", *arguments, folder=tmp_path)
+    assert result.returncode == 4
+    assert result.stderr.splitlines() == [
+        f"error: cannot serve metrics on {address}: address already in use",
+        "hint: is another broker running there? choose another --metrics",
+    ]
 
 
 def test_a_silent_visitor_of_the_metrics_is_no_error_at_the_end(tmp_path: Path) -> None:

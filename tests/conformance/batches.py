@@ -179,7 +179,7 @@ def _encode_record(record: Record, offset_delta: int, timestamp_delta: int) -> b
     body = b"\x00" + _varint(timestamp_delta) + _varint(offset_delta)
     body += _sized(record.key) + _sized(record.value) + _varint(len(record.headers))
     for name, value in record.headers:
-        body += _sized(name.encode()) + _sized(value)
+        body += _sized(name.encode("utf-8", "surrogateescape")) + _sized(value)
     return _varint(len(body)) + body
 
 
@@ -209,7 +209,8 @@ class _Reader:
         offset = base_offset + self.varint()
         key, value = self.sized(), self.sized()
         headers = tuple(
-            ((self.sized() or b"").decode(), self.sized()) for _ in range(self.varint())
+            ((self.sized() or b"").decode("utf-8", "surrogateescape"), self.sized())
+            for _ in range(self.varint())
         )
         return Record(key=key, value=value, timestamp=timestamp, headers=headers, offset=offset)
 

@@ -82,6 +82,14 @@ def test_log_dir_knows_the_size_of_its_volume(connection: Connection):
     assert directory.total_bytes > directory.usable_bytes > 0
 
 
+def test_log_dir_leaves_out_topics_without_the_asked_partitions(connection: Connection, topic: str):
+    response = connection.request(
+        "describe_log_dirs", 4, topics=[{"topic": topic, "partitions": [7]}]
+    )
+
+    assert response.results[0].topics == []
+
+
 def test_log_dir_leaves_out_unknown_topics(connection: Connection, name: str):
     (directory,) = log_dirs(connection, [{"topic": name, "partitions": [0]}]).results
 

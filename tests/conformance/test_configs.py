@@ -248,6 +248,18 @@ def test_append_and_subtract(connection: Connection, topic: str):
     eventually(lambda: value_of(connection, topic, "cleanup.policy") == ("compact", DYNAMIC_TOPIC))
 
 
+def test_last_cleanup_policy_can_be_taken_away(connection: Connection, topic: str):
+    change(connection, topic, (SUBTRACT, "cleanup.policy", "delete"))
+
+    eventually(lambda: value_of(connection, topic, "cleanup.policy") == ("", DYNAMIC_TOPIC))
+
+
+def test_truth_is_written_in_any_case(connection: Connection, topic: str):
+    for value in ("TRUE", "False"):
+        answer = change(connection, topic, (SET, "preallocate", value))
+        assert answer.error_code == ErrorCode.none
+
+
 def test_append_of_what_is_there_and_subtract_of_what_is_not(connection: Connection, topic: str):
     assert (
         change(connection, topic, (APPEND, "cleanup.policy", "delete")).error_code == ErrorCode.none
@@ -283,6 +295,18 @@ def test_bad_value_is_refused_and_changes_nothing(
     assert answer.error_code == ErrorCode.invalid_config
     assert answer.error_message
     assert value_of(connection, topic, "retention.bytes") == ("-1", DEFAULT)
+
+
+def test_configs_that_contradict_each_other_are_refused(
+    connection: Connection, new_topic: NewTopic
+):
+    topic = new_topic(configs={"max.compaction.lag.ms": "1000"})
+
+    answer = change(connection, topic, (SET, "min.compaction.lag.ms", "1001"))
+
+    assert answer.error_code == ErrorCode.invalid_config
+    assert "min.compaction.lag.ms (1001) > max.compaction.lag.ms (1000)" in answer.error_message
+    assert change(connection, topic, (SET, "min.compaction.lag.ms", "1000")).error_code == 0
 
 
 def test_null_value_is_refused(connection: Connection, topic: str):

@@ -138,7 +138,12 @@ def test_bytes_after_the_end_of_a_request_are_ignored(connection: Connection, to
     assert connection.receive_bytes()[:4] == struct.pack(">i", 1)
 
 
-def test_client_id_may_be_null_empty_or_long(connection: Connection):
-    for client_id in (b"\xff\xff", b"\x00\x00", struct.pack(">h", 300) + b"x" * 300):
+def test_client_id_may_be_null_empty_long_or_no_text(connection: Connection):
+    for client_id in (
+        b"\xff\xff",
+        b"\x00\x00",
+        struct.pack(">h", 300) + b"x" * 300,
+        b"\x00\x02\xff\xfe",
+    ):
         connection.send_bytes(struct.pack(">hhi", 18, 0, 5) + client_id)
         assert connection.receive_bytes()[:4] == struct.pack(">i", 5)

@@ -90,6 +90,14 @@ def test_names_that_differ_only_in_dot_and_underscore_collide(connection: Connec
     assert error_of(connection, name=f"{name}_x") == ErrorCode.invalid_topic_exception
 
 
+def test_configs_that_contradict_each_other_are_refused(connection: Connection, name: str):
+    configs = {"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"}
+
+    (answer,) = create(connection, topic_to_create(name, configs=configs))
+
+    assert answer.error_code == ErrorCode.invalid_config
+
+
 @pytest.mark.parametrize("partitions", [0, -2])
 def test_bad_partition_count_is_refused(connection: Connection, name: str, partitions: int):
     assert (
@@ -119,6 +127,11 @@ def test_bad_replication_factor_is_refused(connection: Connection, name: str, fa
         ("message.timestamp.type", "Never"),
         ("min.cleanable.dirty.ratio", "1.5"),
         ("min.insync.replicas", "0"),
+        ("compression.gzip.level", "0"),
+        ("index.interval.bytes", "2147483648"),
+        ("remote.storage.enable", "true"),
+        ("leader.replication.throttled.replicas", "0:1,2"),
+        ("follower.replication.throttled.replicas", "*,0:1"),
     ],
 )
 def test_bad_config_is_refused(connection: Connection, name: str, config: str, value: str | None):
@@ -134,10 +147,14 @@ def test_bad_config_is_refused(connection: Connection, name: str, config: str, v
     [
         ("retention.ms", "-1"),
         ("retention.bytes", "1000000"),
+        ("retention.bytes", "-2"),
         ("segment.bytes", "1048576"),
         ("segment.ms", "60000"),
         ("cleanup.policy", "compact"),
         ("cleanup.policy", "compact,delete"),
+        ("cleanup.policy", ""),
+        ("leader.replication.throttled.replicas", "*"),
+        ("follower.replication.throttled.replicas", "0:1,1:1"),
         ("delete.retention.ms", "0"),
         ("min.compaction.lag.ms", "1"),
         ("max.compaction.lag.ms", "10"),

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from conformance.batches import batch, records_of
+from conformance.batches import Record, batch, records_of
 from conformance.calls import append, fetch, list_offset
+from conformance.conftest import NewTopic
 from conformance.raw import Connection, ErrorCode
 
 HIGH_WATERMARK = -1
@@ -83,3 +84,20 @@ def test_unknown_topic_and_partition(connection: Connection, topic: str, name: s
 
 def test_other_negative_offsets_are_out_of_range(connection: Connection, ten_records: str):
     assert delete_before(connection, ten_records, -2).error_code == ErrorCode.offset_out_of_range
+
+
+@pytest.mark.parametrize(
+    ("policy", "code"),
+    [
+        ("compact", ErrorCode.policy_violation),
+        ("compact,delete", ErrorCode.none),
+        ("", ErrorCode.none),
+    ],
+)
+def test_records_of_a_topic_that_is_only_compacted_cannot_be_deleted(
+    connection: Connection, new_topic: NewTopic, policy: str, code: ErrorCode
+):
+    topic = new_topic(configs={"cleanup.policy": policy})
+    append(connection, topic, batch(Record(key=b"k")))
+
+    assert delete_before(connection, topic, 1).error_code == code

@@ -147,6 +147,15 @@ def test_forgotten_partition_is_not_read_any_more(
     assert answers(session.fetch(forget={topic: [1]})) == {2: [b"b"]}
 
 
+@pytest.mark.parametrize("epoch", [FULL, FINAL])
+def test_full_fetch_forgets_nothing(connection: Connection, topic: str, epoch: int):
+    asked = partition_to_fetch(topic, 0, 1)
+
+    response = Session(connection).fetch(asked, forget={topic: [1]}, epoch=epoch)
+
+    assert answers(response) == {1: []}
+
+
 def test_error_is_mentioned_each_time(session: Session, topic: str):
     session.fetch(partition_to_fetch(topic, 99, 0))
 
@@ -230,3 +239,12 @@ def test_session_by_topic_id(connection: Connection, topic: str):
     assert answers(first) == {0: [], 1: []}
     assert answers(second) == {1: [b"a"]}
     assert answers(third) == {}
+
+
+def test_session_by_name_does_not_go_on_by_topic_id(connection: Connection, session: Session):
+    refused = connection.request(
+        "fetch", 13, **fetch_fields(session_id=session.session_id, session_epoch=session.epoch)
+    )
+
+    assert refused.error_code == ErrorCode.fetch_session_topic_id_error
+    assert session.fetch().error_code == ErrorCode.none

@@ -287,6 +287,15 @@ def test_offset_of_an_unknown_topic(connection: Connection, group: str, topic: s
     assert response.topics[0].partitions[0].error_code == ErrorCode.unknown_topic_or_partition
 
 
+def test_offset_of_an_unknown_partition(connection: Connection, group: str, topic: str):
+    commit(connection, group, topic)
+
+    response = delete_offsets(connection, group, topic, 0, 7)
+
+    codes = {one.partition_index: one.error_code for one in response.topics[0].partitions}
+    assert codes == {0: ErrorCode.none, 7: ErrorCode.unknown_topic_or_partition}
+
+
 def test_offsets_of_a_group_with_another_protocol_cannot_be_deleted(
     new_member: NewMember, connection: Connection, topic: str
 ):

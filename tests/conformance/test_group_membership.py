@@ -203,6 +203,14 @@ def test_unknown_member_id_is_refused(new_member: NewMember):
     assert new_member(member_id="nobody").request_join().error_code == ErrorCode.unknown_member_id
 
 
+@pytest.mark.parametrize(("version", "protocol"), [(6, ""), (7, None), (9, None)])
+def test_refused_join_names_no_protocol(new_member: NewMember, version: int, protocol: str | None):
+    for member in (new_member(member_id="nobody"), new_member()):
+        refused = member.request_join(version)
+        assert refused.error_code != ErrorCode.none
+        assert refused.protocol_name == protocol
+
+
 def test_unknown_member_id_in_a_living_group_is_refused(new_member: NewMember):
     new_member().enter_alone()
 

@@ -9,7 +9,7 @@ import pytest
 from conformance.calls import eventually, topic_id
 from conformance.conftest import NewTopic
 from conformance.members import Member
-from conformance.raw import Connection, ErrorCode
+from conformance.raw import Connection, ErrorCode, decode, encode
 
 NewMember = Callable[..., Member]
 
@@ -178,6 +178,22 @@ def test_metadata_comes_back(connection: Connection, group: str, topic: str, met
     commit(connection, group, topic, 1, metadata=metadata)
 
     assert committed(connection, group, topic).metadata == metadata
+
+
+def test_metadata_that_is_no_text_is_taken(connection: Connection, group: str, topic: str):
+    """A client in C may keep bytes there; what is no text is replaced."""
+    partition = {"partition_index": 0, "committed_offset": 5, "committed_metadata": "a??b"}
+    fields = {
+        "group_id": group,
+        "generation_id_or_member_epoch": -1,
+        "topics": [{"name": topic, "partitions": [partition]}],
+    }
+
+    connection.send_bytes(encode("offset_commit", 2, 1, fields).replace(b"??", b"\xff\xfe"))
+
+    _, response = decode("offset_commit", 2, connection.receive_bytes())
+    assert response.topics[0].partitions[0].error_code == ErrorCode.none
+    assert committed(connection, group, topic).metadata == "a\ufffd\ufffdb"
 
 
 def test_null_metadata_comes_back_empty(connection: Connection, group: str, topic: str):

@@ -142,6 +142,16 @@ def test_record_of_the_largest_timestamp(connection: Connection, topic: str, cod
     assert (answer.offset, answer.timestamp) == (2, start + 90)
 
 
+def test_time_look_up_passes_header_names_that_are_no_text(connection: Connection, topic: str):
+    start = now_ms() - 10_000
+    headers = (("\udcff", b"x"),)
+    records = [Record(timestamp=start + each, headers=headers) for each in (0, 10)]
+    append(connection, topic, batch(*records))
+
+    assert list_offset(connection, topic, start + 5).offset == 1
+    assert list_offset(connection, topic, MAX_TIMESTAMP).offset == 1
+
+
 def test_largest_timestamp_twice_is_the_first_of_them(connection: Connection, topic: str):
     start = now_ms() - 10_000
     append(connection, topic, at(start), at(start + 9), at(start + 9))
@@ -171,6 +181,22 @@ def test_log_append_time_is_what_is_looked_up(connection: Connection, new_topic:
     assert answer.offset == 0
     assert before <= answer.timestamp <= now_ms()
     assert list_offset(connection, topic, answer.timestamp + 1).offset == -1
+
+
+@pytest.mark.parametrize(("timestamp", "first"), [(-3, 7), (-4, 8), (-5, 9), (-6, 11), (-7, None)])
+def test_special_time_is_refused_before_the_version_that_brought_it(
+    connection: Connection, topic: str, timestamp: int, first: int | None
+):
+    append(connection, topic, batch(b"a"))
+    versions = range(1, 12)
+
+    codes = [
+        list_offset(connection, topic, timestamp, version=each).error_code for each in versions
+    ]
+
+    known = [first is not None and each >= first for each in versions]
+    assert [code == ErrorCode.none for code in codes] == known
+    assert set(codes) <= {ErrorCode.none, ErrorCode.unsupported_version}
 
 
 def test_unknown_topic_and_partition(connection: Connection, topic: str, name: str):

@@ -90,6 +90,26 @@ def test_topic_can_be_asked_for_by_its_id(connection: Connection, topic: str):
     assert len(answer.partitions) == 1
 
 
+def test_id_counts_more_than_the_name_beside_it(connection: Connection, new_topic: NewTopic):
+    by_id, by_name = new_topic(), new_topic()
+    asked = {"topic_id": topic_id(connection, by_id), "name": by_name}
+
+    response = connection.request("metadata", 12, topics=[asked])
+
+    (answer,) = response.topics
+    assert (answer.error_code, answer.name) == (ErrorCode.none, by_id)
+
+
+@pytest.mark.parametrize("version", [10, 11])
+def test_id_cannot_be_asked_for_before_version_12(connection: Connection, topic: str, version: int):
+    asked = {"topic_id": topic_id(connection, topic), "name": topic}
+
+    response = connection.request("metadata", version, topics=[asked])
+
+    assert [one.error_code for one in response.topics] == [ErrorCode.invalid_request]
+    assert response.topics[0].partitions == []
+
+
 def test_unknown_topic_id_is_an_error_of_its_own(connection: Connection):
     unknown = uuid4()
 

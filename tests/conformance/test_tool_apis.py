@@ -67,6 +67,48 @@ def test_topic_partitions_of_an_unknown_topic(
     assert (topic.error_code, topic.name) == (ErrorCode.unknown_topic_or_partition, name)
 
 
+def test_topic_partitions_of_an_invalid_name(needs: Callable[[int], None], connection: Connection):
+    needs(DESCRIBE_TOPIC_PARTITIONS)
+
+    (topic,) = describe_partitions(connection, "bad name!").topics
+
+    assert (topic.error_code, topic.name) == (ErrorCode.invalid_topic_exception, "bad name!")
+
+
+def test_topic_partitions_come_with_the_operations_as_nobody_can_ask_for_them(
+    needs: Callable[[int], None], connection: Connection, topic: str
+):
+    needs(DESCRIBE_TOPIC_PARTITIONS)
+    asked = connection.request(
+        "metadata", 12, topics=[{"name": topic}], include_topic_authorized_operations=True
+    )
+
+    (described,) = describe_partitions(connection, topic).topics
+
+    assert described.topic_authorized_operations == asked.topics[0].topic_authorized_operations
+    assert described.topic_authorized_operations > 0
+
+
+@pytest.mark.parametrize(("is_other", "index"), [(True, 0), (False, -1)])
+def test_page_that_cannot_begin_there_is_refused(
+    needs: Callable[[int], None],
+    connection: Connection,
+    new_topic: NewTopic,
+    *,
+    is_other: bool,
+    index: int,
+):
+    needs(DESCRIBE_TOPIC_PARTITIONS)
+    asked, other = new_topic(), new_topic()
+    cursor = {"topic_name": other if is_other else asked, "partition_index": index}
+
+    response = describe_partitions(connection, asked, cursor=cursor)
+
+    (topic,) = response.topics
+    assert (topic.error_code, topic.name) == (ErrorCode.invalid_request, asked)
+    assert (topic.partitions, response.next_cursor) == ([], None)
+
+
 def test_topic_partitions_come_in_pages(
     needs: Callable[[int], None], connection: Connection, new_topic: NewTopic
 ):
@@ -144,6 +186,24 @@ def test_leaders_of_all_partitions_can_be_elected(
     assert codes <= {ErrorCode.election_not_needed}
 
 
+def test_unknown_kind_of_election_is_refused(
+    needs: Callable[[int], None], connection: Connection, topic: str
+):
+    needs(ELECT_LEADERS)
+
+    response = connection.request(
+        "elect_leaders",
+        2,
+        election_type=2,
+        topic_partitions=[{"topic": topic, "partitions": [0]}],
+        timeout=10_000,
+    )
+
+    assert response.error_code == ErrorCode.invalid_request
+    (result,) = response.replica_election_results
+    assert result.partition_result[0].error_code == ErrorCode.invalid_request
+
+
 def test_no_partition_is_being_reassigned(
     needs: Callable[[int], None], connection: Connection, topic: str
 ):
@@ -204,6 +264,23 @@ def test_quorum_is_one_voter_that_leads(needs: Callable[[int], None], connection
     (partition,) = response.topics[0].partitions
     assert partition.error_code == ErrorCode.none
     assert [voter.replica_id for voter in partition.current_voters] == [partition.leader_id]
+
+
+def test_ordinary_topics_have_no_quorum(
+    needs: Callable[[int], None], connection: Connection, topic: str
+):
+    needs(DESCRIBE_QUORUM)
+
+    response = connection.request(
+        "describe_quorum",
+        2,
+        topics=[{"topic_name": topic, "partitions": [{"partition_index": 0}]}],
+    )
+
+    assert (response.error_code, response.nodes) == (ErrorCode.none, [])
+    (partition,) = response.topics[0].partitions
+    assert partition.error_code == ErrorCode.unknown_topic_or_partition
+    assert partition.current_voters == []
 
 
 def test_producers_of_a_partition(needs: Callable[[int], None], connection: Connection, topic: str):

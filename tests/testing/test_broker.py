@@ -57,6 +57,17 @@ def test_what_was_sent_without_waiting_for_the_disk_is_shown_too() -> None:
         assert broker.topic("orders").values() == [1]
 
 
+def test_deleted_records_are_not_shown_also_inside_of_a_batch() -> None:
+    with Broker() as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 1000})
+        for number in range(5):
+            producer.produce("orders", str(number))
+        assert producer.flush(30) == 0
+        with hw.connect(broker.bootstrap) as client:
+            client.admin.topics.trim(client.admin.topics.plan_trim("orders", before="3"))
+        assert broker.topic("orders").values() == [3, 4]
+
+
 def test_values_are_read_in_the_format_they_have() -> None:
     with Broker() as broker:
         send(broker, "raw", b"\xff\x00")
@@ -85,6 +96,8 @@ def test_a_topic_is_created_with_its_configs() -> None:
             broker.create_topic("latest")
         with pytest.raises(InvalidRequest, match=r"cleanup\.polici"):
             broker.create_topic("other", cleanup_polici="compact")
+        with pytest.raises(InvalidRequest, match="1 to 10000 partitions, not 0"):
+            broker.create_topic("other", partitions=0)
         with pytest.raises(InvalidRequest):
             broker.create_topic("no/slash")
 

@@ -21,7 +21,7 @@ from headwater.broker.offsets_topic import OffsetsJournal
 from headwater.broker.partition import Partition
 from headwater.broker.producer_ids import ProducerIds
 from headwater.broker.replay import replay, replay_batches
-from headwater.broker.topic_configs import check_config
+from headwater.broker.setting_checks import refuse_unusable
 from headwater.broker.topics import Topic, TopicRecord, Topics
 from headwater.broker.traffic import Traffic
 from headwater.broker.transactions.coordinator import Transactions
@@ -63,8 +63,7 @@ class Broker:
     reserved_topics: Final = frozenset({metadata_log.NAME})
 
     def __init__(self, settings: BrokerSettings, disk: Disk, clock: Clock) -> None:
-        for name, value in settings.topic_defaults.items():
-            check_config(name, value)
+        refuse_unusable(settings)
         self.settings = settings
         self.clock = clock
         self.node = Node(NODE_ID, "127.0.0.1", 0)
@@ -84,6 +83,12 @@ class Broker:
         self._data.lock()
         try:
             await self._load()
+        except OSError as error:
+            self._data.unlock()
+            raise StorageFailed(
+                f"cannot start on {error.filename or self.directory}: {error.strerror or error}",
+                hint="check the disk, its free space, and whether you may use what is there",
+            ) from error
         except BaseException:
             self._data.unlock()
             raise
@@ -150,6 +155,7 @@ class Broker:
         self.committer.start()
         self.metadata = MetadataLog(self._metadata_partition(summaries), self.committer)
         self.metadata.load()
+        self.metadata.refuse_if_lost()
         self.producer_ids = ProducerIds(self.metadata)
         self.topics = Topics(
             self.disk, self.clock, self.directory, self.metadata, self.settings.topic_defaults
@@ -186,8 +192,6 @@ class Broker:
         for each in partitions:
             log = await self.read_on_thread(each.opened)
             recovered += bool(log.segments)
-            for damage in log.damage:
-                logger.error("damage found: %s", damage)
         if recovered:
             logger.info("recovered after an unclean shutdown", extra={"partitions": recovered})
 

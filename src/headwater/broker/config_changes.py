@@ -6,7 +6,7 @@ from typing import Final
 
 from headwater.broker.config_view import BROKER_RESOURCE, TOPIC_RESOURCE
 from headwater.broker.context import RequestContext
-from headwater.broker.topic_configs import LIST, TOPIC_CONFIGS, check_config
+from headwater.broker.topic_configs import LIST, TOPIC_CONFIGS, check_config, check_together
 from headwater.errors import HeadwaterError, InvalidRequest
 from headwater.wire.error_codes import ErrorCode, code_of
 
@@ -78,6 +78,7 @@ def changed(
             raise InvalidRequest(f"Unknown operation {each.operation} on {each.name}")
         check_config(each.name, value)
         configs[each.name] = value or ""
+    check_together(configs, context.broker.topics.defaults)
     return configs
 
 

@@ -55,7 +55,8 @@ class DataDirectory:
     def _make(self) -> None:
         """Create the directory and its parents; their names are durable, like all that will be inside."""
         missing = [each for each in (self.path, *self.path.parents) if not each.exists()]
-        self._disk.make_directory(self.path)
+        for each in [*reversed(missing), self.path]:
+            self._disk.make_directory(each)
         for each in missing:
             self._disk.sync_directory(each.parent)
 

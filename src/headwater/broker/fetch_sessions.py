@@ -48,6 +48,7 @@ class Session:
     """What one consumer follows. A session of id 0 lasts for one request."""
 
     id: int
+    is_by_id: bool
     epoch: int = 1
     partitions: dict[tuple[TopicKey, int], Followed] = field(default_factory=dict)
     is_incremental: bool = False
@@ -71,39 +72,43 @@ class FetchSessions:
         """Return the session a request belongs to, brought up to date with it."""
         if request.session_epoch == FINAL_EPOCH:
             self._sessions.pop(request.session_id, None)
-            return _fill(Session(0), request, by_id=by_id)
+            return _fill(Session(0, by_id), request)
         if request.session_epoch == INITIAL_EPOCH:
             self._sessions.pop(request.session_id, None)
-            return _fill(self._new(), request, by_id=by_id)
+            return _fill(self._new(is_by_id=by_id), request)
         session = self._sessions.get(request.session_id)
         if session is None:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         if session.epoch != request.session_epoch:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        if session.is_by_id != by_id:
+            return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
         self._sessions.move_to_end(session.id)
         session.epoch = 1 if session.epoch == LARGEST_EPOCH else session.epoch + 1
         session.is_incremental = True
-        return _fill(session, request, by_id=by_id)
+        return _fill(session, request)
 
-    def _new(self) -> Session:
-        session = Session(next(self._ids) % LARGEST_EPOCH or 1)
+    def _new(self, *, is_by_id: bool) -> Session:
+        session = Session(next(self._ids) % LARGEST_EPOCH or 1, is_by_id)
         self._sessions[session.id] = session
         if len(self._sessions) > MOST_SESSIONS:
             self._sessions.popitem(last=False)
         return session
 
 
-def _fill(session: Session, request: FetchRequest, *, by_id: bool) -> Session:
+def _fill(session: Session, request: FetchRequest) -> Session:
     for topic in request.topics:
-        key: TopicKey = topic.topic_id if by_id else topic.topic
+        key: TopicKey = topic.topic_id if session.is_by_id else topic.topic
         for each in topic.partitions:
             followed = session.partitions.get((key, each.partition))
             if followed is None:
                 session.partitions[key, each.partition] = Followed(each)
             else:
                 followed.request = each
+    if not session.is_incremental:
+        return session  # It begins with what it asks for; there is nothing to forget.
     for forgotten in request.forgotten_topics_data:
-        key = forgotten.topic_id if by_id else forgotten.topic
+        key = forgotten.topic_id if session.is_by_id else forgotten.topic
         for index in forgotten.partitions:
             session.partitions.pop((key, index), None)
     return session

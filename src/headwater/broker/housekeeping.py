@@ -162,7 +162,9 @@ def _failures_stay_in(partition: Partition) -> Iterator[None]:
     """A damaged or failed partition does not keep the others from being looked after."""
     try:
         yield
-    except (HeadwaterError, OSError):
+    except HeadwaterError as error:
+        logger.warning("housekeeping has to wait: %s", error, extra={"partition": partition.name})
+    except OSError:
         logger.exception(
             "housekeeping failed, it will be tried again", extra={"partition": partition.name}
         )

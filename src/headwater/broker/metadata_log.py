@@ -15,6 +15,7 @@ from headwater.broker.committer import Committer
 from headwater.broker.partition import Partition
 from headwater.broker.replay import replay
 from headwater.errors import Corruption
+from headwater.log.verify import partition_directories
 
 if TYPE_CHECKING:
     from headwater.broker.topics import TopicRecord
@@ -43,6 +44,17 @@ class MetadataLog:
                 f"the metadata of the topics in {log.directory} is damaged: {error.what}",
                 hint="restore that directory from a backup; headwater log verify shows the damage",
             ) from error
+
+    def refuse_if_lost(self) -> None:
+        """Raise `Corruption` if there are partitions, but never was a topic: theirs are forgotten."""
+        log = self.partition.log
+        if log.next_offset > 0:
+            return
+        for each in partition_directories(log.disk, log.directory.parent):
+            raise Corruption(
+                f"{each.parent} holds {each.name}, but nothing is known of its topic",
+                hint=f"restore {log.directory.name} from a backup, or choose another --data",
+            )
 
     def topics(self) -> Mapping[str, dict[str, Any]]:
         """Return the record of each topic, by name."""

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from headwater.broker.listening import cannot
 from headwater.broker.transactions.transaction import TransactionState
-from headwater.config import split_address
-from headwater.errors import Unavailable
+from headwater.config import join_address, split_address
 
 if TYPE_CHECKING:
     from headwater.broker.broker import Broker
@@ -100,9 +100,14 @@ class MetricsServer:
         try:
             self._listener = await asyncio.start_server(self._answer, host, port)
         except OSError as error:
-            raise Unavailable(
-                f"cannot serve metrics on {address}: {error.strerror or error}"
-            ) from error
+            raise cannot("serve metrics", "metrics", address, error) from error
+
+    @property
+    def address(self) -> str:
+        """Where it listens; empty if it does not."""
+        if self._listener is None:
+            return ""
+        return join_address(*self._listener.sockets[0].getsockname()[:2])
 
     async def stop(self) -> None:
         if self._listener is not None:

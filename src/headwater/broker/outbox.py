@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from headwater.errors import Corruption
+from headwater.errors import Corruption, StorageFailed
 from headwater.log.segment import NotCached
 from headwater.log.stretch import Stretch
 from headwater.wire.encoder import Part, at_hand
@@ -140,7 +140,7 @@ class Outbox:
                 return reply.next_piece()
         except NotCached:
             pass
-        except (Corruption, OSError) as error:
+        except (Corruption, StorageFailed) as error:
             self._on_failure(error)
             return None
         assert unread is not None
@@ -152,7 +152,7 @@ class Outbox:
         try:
             await self._broker.committer.let_producers_by()
             await self._broker.read_on_thread(stretch.load)
-        except (Corruption, OSError) as error:
+        except (Corruption, StorageFailed) as error:
             self._on_failure(error)
             return
         self._loading = None

@@ -1,12 +1,15 @@
 """A partition as the broker sees it: a log that opens on first use, and the readers waiting for it."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 from headwater.errors import StorageFailed
 from headwater.log.partition import PartitionLog
 from headwater.log.recovery import Summary
 from headwater.wire.error_codes import ErrorCode
+
+logger = logging.getLogger(__name__)
 
 
 class Partition:
@@ -24,6 +27,7 @@ class Partition:
         self._open = opener
         self._summary = summary
         self._log: PartitionLog | None = None
+        self._is_refused = False
         self._waiting: set[asyncio.Event] = set()
 
     @property
@@ -36,10 +40,7 @@ class Partition:
             try:
                 self._log = self._open(self._summary)
             except OSError as error:
-                raise StorageFailed(
-                    f"{self.name} could not be opened: {error.strerror or error}",
-                    hint="check the disk, and how many files may be open: ulimit -n",
-                ) from error
+                raise self._refused(error) from error
         return self._log
 
     def opened(self) -> PartitionLog:
@@ -85,6 +86,17 @@ class Partition:
     def close(self) -> Summary | None:
         """Close the log; returns what the next start needs to know of it."""
         return self._summary if self._log is None else self._log.close()
+
+    def _refused(self, error: OSError) -> StorageFailed:
+        """Say it once: clients try again and again."""
+        refused = StorageFailed(
+            f"{self.name} could not be opened: {error.strerror or error}",
+            hint="check the disk, and how many files may be open: ulimit -n",
+        )
+        if not self._is_refused:
+            logger.error("%s", refused)
+            self._is_refused = True
+        return refused
 
     def wake_readers(self) -> None:
         for each in self._waiting:

@@ -30,8 +30,8 @@ def replay_batches(
 
 
 def replay_committed(log: PartitionLog) -> Iterator[Record]:
-    """Yield what a `read_committed` reader sees: no record of an open or aborted transaction."""
-    limit = log.last_stable_offset
+    """Yield what a `read_committed` reader sees: nothing deleted, open or aborted."""
+    start, limit = log.log_start_offset, log.last_stable_offset
     for chunk in _chunks(log, limit):
         aborted = log.aborted_in(chunk, limit)
         for position, header in iterate_headers(chunk):
@@ -41,7 +41,8 @@ def replay_committed(log: PartitionLog) -> Iterator[Record]:
                 for each in aborted
             )
             if not header.is_control and not is_aborted:
-                yield from decode_batch(chunk[position : position + header.size])
+                records = decode_batch(chunk[position : position + header.size])
+                yield from (each for each in records if each.offset >= start)
 
 
 def _chunks(log: PartitionLog, limit: int, *, past_damage: bool = False) -> Iterator[memoryview]:

@@ -58,14 +58,14 @@ def read_request(frame: memoryview) -> Request:
     if position > len(frame):
         raise InvalidRequest("a client id runs over the end of its request")
     try:
-        client_id = str(frame[_HEADER.size : position], "utf-8")
+        client_id = str(frame[_HEADER.size : position], "utf-8", "replace")
         if version not in api.request.versions:
             if api_key == API_VERSIONS_KEY:
                 return Request(api, 0, correlation_id, client_id, None)
             raise InvalidRequest(f"version {version} of {api.name} is not supported")
         if api.request.is_flexible_in(version):
             position = skip_tags(frame, position)
-    except (UnicodeDecodeError, IndexError, ValueError) as error:
+    except (IndexError, ValueError) as error:
         raise InvalidRequest("malformed request header") from error
     message = decode(api.request, version, frame, position)
     return Request(api, version, correlation_id, client_id, message)

@@ -31,9 +31,9 @@ logger = logging.getLogger(__name__)
 
 
 def serve(
-    settings: BrokerSettings, on_ready: Callable[[Server], None], on_stop: Callable[[], None]
+    settings: BrokerSettings, on_ready: Callable[[Server, str], None], on_stop: Callable[[], None]
 ) -> None:
-    """Serve until told to stop; `on_ready` is called once clients can connect.
+    """Serve until told to stop; `on_ready` is called once clients can connect, with the address of metrics.
 
     `on_stop` is called in a thread while they still can, so that those who follow may end in peace.
     """
@@ -45,7 +45,7 @@ def serve(
 
 
 async def _serve(
-    settings: BrokerSettings, on_ready: Callable[[Server], None], on_stop: Callable[[], None]
+    settings: BrokerSettings, on_ready: Callable[[Server, str], None], on_stop: Callable[[], None]
 ) -> None:
     server = Server(Broker(settings, LocalDisk(), SystemClock()))
     stop = asyncio.Event()
@@ -63,7 +63,7 @@ async def _serve(
         # What the start created lives as long as the process: the collector need not look at it again.
         gc.collect()
         gc.freeze()
-        on_ready(server)
+        on_ready(server, metrics.address)
         await stop.wait()
         logger.info("stopping")
         await asyncio.to_thread(on_stop)

@@ -6,15 +6,15 @@ import logging
 import resource
 import socket
 from dataclasses import replace
-from ipaddress import ip_address
 from typing import Final
 
 from headwater.broker.broker import Broker, Node
 from headwater.broker.connection import Connection
 from headwater.broker.dispatch import APIS
 from headwater.broker.frames import BufferPool
-from headwater.config import BrokerSettings, join_address, split_address
-from headwater.errors import InvalidRequest, Unavailable
+from headwater.broker.listening import cannot
+from headwater.broker.setting_checks import refuse_unreachable
+from headwater.config import join_address, split_address
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Server:
         """Recover the data, then listen: a client that can connect can be served."""
         settings = self.broker.settings
         host, port = split_address(settings.listen, "listen")
-        _refuse_everywhere(settings)
+        refuse_unreachable(settings)
         self.broker.api_versions = {key: api.request.versions for key, api in APIS.items()}
         await self.broker.start()
         try:
@@ -64,10 +64,7 @@ class Server:
             )
         except OSError as error:
             await self.broker.stop()
-            raise Unavailable(
-                f"cannot listen on {settings.listen}: {error.strerror or error}",
-                hint="is another broker running there? choose another --listen",
-            ) from error
+            raise cannot("listen", "listen", settings.listen, error) from error
         for each in self._listener.sockets:
             with socket.fromfd(each.fileno(), each.family, each.type) as listening:
                 listening.listen(BACKLOG)
@@ -141,19 +138,3 @@ class Server:
             for each in list(self._connections):
                 if each.last_active_s < oldest and not each.is_busy:
                     each.close()
-
-
-def _refuse_everywhere(settings: BrokerSettings) -> None:
-    """Clients are told where to connect, and nobody can connect to "every address"."""
-    name = "advertised" if settings.advertised else "listen"
-    address = getattr(settings, name)
-    host, _ = split_address(address, name)
-    try:
-        is_everywhere = ip_address(host).is_unspecified
-    except ValueError:
-        return
-    if is_everywhere:
-        raise InvalidRequest(
-            f"clients cannot connect to {address}, which means every address",
-            hint="say where they can: --advertised HOST:PORT",
-        )

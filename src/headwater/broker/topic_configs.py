@@ -1,12 +1,13 @@
 """The configs of a topic: names, types and defaults of Apache Kafka, and what they mean to the log."""
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from headwater.errors import InvalidRequest
-from headwater.log.settings import DAY_MS, HOUR_MS, LONG_MAX, WEEK_MS, LogSettings
+from headwater.log.settings import DAY_MS, HOUR_MS, LONG_MAX, UNLIMITED, WEEK_MS, LogSettings
 
 BOOLEAN: Final = 1
 STRING: Final = 2
@@ -17,6 +18,7 @@ LIST: Final = 7
 
 INT_MAX: Final = 2**31 - 1
 
+_REPLICA: Final = re.compile(r"([0-9]+:[0-9]+)?")
 _NUMBERS: Final = {INT: "INT", LONG: "LONG", DOUBLE: "DOUBLE"}
 
 
@@ -39,7 +41,7 @@ def one_of(*allowed: str) -> Check:
 
 def some_of(*allowed: str) -> Check:
     return Check(
-        lambda value: all(each in allowed for each in _items(value)) and value != "",
+        lambda value: value == "" or all(each in allowed for each in _items(value)),
         f"Values must be of: {', '.join(allowed)}",
     )
 
@@ -59,7 +61,12 @@ class TopicConfig:
     meaning: str = ""
 
 
-_BOOL = one_of("true", "false")
+_BOOL = Check(lambda value: value.lower() in ("true", "false"), "Value must be one of: true, false")
+_NEVER = Check(lambda value: value.lower() == "false", "There is no remote storage")
+_REPLICAS = Check(
+    lambda value: value == "*" or all(_REPLICA.fullmatch(each) for each in _items(value)),
+    "Value must be * or a list of partition:broker",
+)
 CODECS: Final = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 
 TOPIC_CONFIGS: Final[dict[str, TopicConfig]] = {
@@ -68,12 +75,15 @@ TOPIC_CONFIGS: Final[dict[str, TopicConfig]] = {
         "delete",
         some_of("delete", "compact"),
         "log.cleanup.policy",
-        meaning="What happens to old records: delete them by age and size, compact them by key, or both.",
+        meaning="What happens to old records: delete them by age and size, compact them by key, both, or "
+        "nothing if it is empty.",
     ),
     "compression.gzip.level": TopicConfig(
         INT,
         "-1",
-        at_least(-1, 9),
+        Check(
+            lambda value: value == "-1" or 1 <= _number(value) <= 9, "Value must be -1 or 1 to 9"
+        ),
         "compression.gzip.level",
         meaning="Accepted for Kafka's sake; batches keep the codec they were sent with.",
     ),
@@ -127,17 +137,17 @@ TOPIC_CONFIGS: Final[dict[str, TopicConfig]] = {
         meaning="acks=0 and acks=1 are synced within this time; acks=all is synced before it is answered.",
     ),
     "follower.replication.throttled.replicas": TopicConfig(
-        LIST, "", meaning="Accepted for Kafka's sake; one broker does not replicate."
+        LIST, "", _REPLICAS, meaning="Accepted for Kafka's sake; one broker does not replicate."
     ),
     "index.interval.bytes": TopicConfig(
         INT,
         "4096",
-        at_least(0),
+        at_least(0, INT_MAX),
         "log.index.interval.bytes",
         meaning="Accepted for Kafka's sake; one index entry per 4096 bytes.",
     ),
     "leader.replication.throttled.replicas": TopicConfig(
-        LIST, "", meaning="Accepted for Kafka's sake; one broker does not replicate."
+        LIST, "", _REPLICAS, meaning="Accepted for Kafka's sake; one broker does not replicate."
     ),
     "local.retention.bytes": TopicConfig(
         LONG,
@@ -223,14 +233,14 @@ TOPIC_CONFIGS: Final[dict[str, TopicConfig]] = {
         BOOLEAN, "false", _BOOL, meaning="Accepted for Kafka's sake; there is no remote storage."
     ),
     "remote.storage.enable": TopicConfig(
-        BOOLEAN, "false", _BOOL, meaning="Accepted for Kafka's sake; there is no remote storage."
+        BOOLEAN, "false", _NEVER, meaning="Accepted for Kafka's sake; there is no remote storage."
     ),
     "retention.bytes": TopicConfig(
         LONG,
         "-1",
-        at_least(-1),
+        at_least(-LONG_MAX - 1),
         "log.retention.bytes",
-        meaning="Oldest segments are deleted beyond this size per partition; -1: no limit.",
+        meaning="Oldest segments are deleted beyond this size per partition; below 0: no limit.",
     ),
     "retention.ms": TopicConfig(
         LONG,
@@ -293,6 +303,17 @@ def check_config(name: str, value: str | None) -> None:
     raise InvalidRequest(f"Invalid value {value} for configuration {name}: {reason}")
 
 
+def check_together(configs: Mapping[str, str], defaults: Mapping[str, str]) -> None:
+    """Raise `InvalidRequest` if configs, each allowed for itself, contradict each other."""
+    settings = log_settings(configs, defaults)
+    shortest, longest = settings.min_compaction_lag_ms, settings.max_compaction_lag_ms
+    if shortest > longest:
+        raise InvalidRequest(
+            f"conflict topic config setting min.compaction.lag.ms ({shortest}) > "
+            f"max.compaction.lag.ms ({longest})"
+        )
+
+
 def log_settings(configs: Mapping[str, str], defaults: Mapping[str, str]) -> LogSettings:
     """Translate a topic's configs, on top of the broker's defaults, for its logs."""
 
@@ -307,7 +328,7 @@ def log_settings(configs: Mapping[str, str], defaults: Mapping[str, str]) -> Log
         segment_bytes=number("segment.bytes"),
         segment_ms=number("segment.ms"),
         retention_ms=number("retention.ms"),
-        retention_bytes=number("retention.bytes"),
+        retention_bytes=max(number("retention.bytes"), UNLIMITED),
         is_compacted="compact" in policies,
         is_deleted="delete" in policies,
         delete_retention_ms=number("delete.retention.ms"),

@@ -26,6 +26,7 @@ from headwater.log.state import read_state
 
 INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state"})
 LONGEST_NAME: Final = 249
+MOST_PARTITIONS: Final = 10_000
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 

@@ -34,7 +34,7 @@ def flags_of(family: Family[Settings]) -> Callable[[Function], Function]:
         for each in reversed(fields(family.table)):
             flag = "--" + each.name.replace("_", "-")
             function = click.option(
-                flag, each.name, metavar="VALUE", help=each.metadata["meaning"].capitalize() + "."
+                flag, each.name, metavar="VALUE", help=_sentence(each.metadata["meaning"])
             )(function)
         return click.option(
             "--config",
@@ -45,6 +45,10 @@ def flags_of(family: Family[Settings]) -> Callable[[Function], Function]:
         )(function)
 
     return decorate
+
+
+def _sentence(meaning: str) -> str:
+    return f"{meaning[:1].upper()}{meaning[1:]}."
 
 
 def _or_project_file(_ctx: click.Context, _param: click.Parameter, named: Path | None) -> Path:

@@ -13,10 +13,10 @@ from typing import Any, Self, TypeVar
 from headwater.broker.broker import Broker as EmbeddedBroker
 from headwater.broker.server import Server
 from headwater.broker.topic_configs import check_config
-from headwater.broker.topics import check_topic_name
+from headwater.broker.topics import MOST_PARTITIONS, check_topic_name
 from headwater.clock import Clock, SystemClock
 from headwater.config import resolve
-from headwater.errors import Conflict
+from headwater.errors import Conflict, InvalidRequest
 from headwater.log.disk import Disk, LocalDisk
 from headwater.testing.clock import SettableClock
 from headwater.testing.topic import Topic
@@ -127,6 +127,8 @@ class Broker:
         Raises `Conflict` if it exists, `InvalidRequest` for a name or a config that Kafka would refuse.
         """
         check_topic_name(name)
+        if not 1 <= partitions <= MOST_PARTITIONS:
+            raise InvalidRequest(f"a topic has 1 to {MOST_PARTITIONS} partitions, not {partitions}")
         chosen = {key.replace("_", "."): _shown(value) for key, value in configs.items()}
         for key, value in chosen.items():
             check_config(key, value)

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from headwater.broker.context import RequestContext
-from headwater.broker.handlers.create_topics import MOST_PARTITIONS
+from headwater.broker.topics import MOST_PARTITIONS
 from headwater.errors import HeadwaterError
 from headwater.wire.error_codes import ErrorCode, code_of
 from headwater.wire.messages.create_partitions import (

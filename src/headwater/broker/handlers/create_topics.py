@@ -4,8 +4,8 @@ from collections import Counter
 
 from headwater.broker.config_view import topic_config_entries
 from headwater.broker.context import RequestContext
-from headwater.broker.topic_configs import check_config
-from headwater.broker.topics import check_topic_name
+from headwater.broker.topic_configs import check_config, check_together
+from headwater.broker.topics import MOST_PARTITIONS, check_topic_name
 from headwater.errors import Conflict, HeadwaterError, InvalidRequest
 from headwater.wire.error_codes import ErrorCode, code_of
 from headwater.wire.messages.create_topics import (
@@ -17,7 +17,6 @@ from headwater.wire.messages.create_topics import (
 )
 
 UNSET = -1
-MOST_PARTITIONS = 10_000
 
 
 class Refusal(Exception):
@@ -55,7 +54,7 @@ async def _create(
     broker = context.broker
     _check_name(asked.name, context)
     partitions = _partition_count(asked, context)
-    configs = _configs(asked)
+    configs = _configs(asked, context)
     result = CreatableTopicResult(
         name=asked.name,
         num_partitions=partitions,
@@ -131,14 +130,15 @@ def _assigned_count(asked: CreatableTopic, context: RequestContext) -> int:
     return len(indexes)
 
 
-def _configs(asked: CreatableTopic) -> dict[str, str]:
+def _configs(asked: CreatableTopic, context: RequestContext) -> dict[str, str]:
     configs: dict[str, str] = {}
-    for each in asked.configs:
-        try:
+    try:
+        for each in asked.configs:
             check_config(each.name, each.value)
-        except InvalidRequest as error:
-            raise Refusal(ErrorCode.INVALID_CONFIG, error.what) from error
-        configs[each.name] = each.value or ""
+            configs[each.name] = each.value or ""
+        check_together(configs, context.broker.topics.defaults)
+    except InvalidRequest as error:
+        raise Refusal(ErrorCode.INVALID_CONFIG, error.what) from error
     return configs
 
 

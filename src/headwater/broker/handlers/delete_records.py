@@ -38,7 +38,7 @@ async def _delete(
         result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return result
     settings = context.broker.topics.settings_of(topic)
-    if topic.is_internal or not settings.is_deleted:
+    if topic.is_internal or (settings.is_compacted and not settings.is_deleted):
         result.error_code = ErrorCode.POLICY_VIOLATION
         return result
     if asked.offset < HIGH_WATERMARK:

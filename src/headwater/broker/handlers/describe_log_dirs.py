@@ -38,7 +38,8 @@ def _topics(request: DescribeLogDirsRequest, context: RequestContext) -> list[De
     for each in request.topics:
         asked.setdefault(each.topic, set()).update(each.partitions)
     found = [(topics.get(name), indexes) for name, indexes in asked.items()]
-    return [_topic(topic, indexes) for topic, indexes in found if topic is not None]
+    described = [_topic(topic, indexes) for topic, indexes in found if topic is not None]
+    return [each for each in described if each.partitions]
 
 
 def _topic(topic: Topic, indexes: set[int] | None) -> DescribeLogDirsTopic:

@@ -9,27 +9,37 @@ from headwater.wire.messages.elect_leaders import (
     ReplicaElectionResult,
 )
 
+PREFERRED = 0
+UNCLEAN = 1
+
 
 def elect_leaders(request: ElectLeadersRequest, context: RequestContext) -> ElectLeadersResponse:
-    topics = context.broker.topics
-    if request.topic_partitions is None:
-        return ElectLeadersResponse(replica_election_results=[])
+    is_known = request.election_type in (PREFERRED, UNCLEAN)
     return ElectLeadersResponse(
+        error_code=ErrorCode.NONE if is_known else ErrorCode.INVALID_REQUEST,
         replica_election_results=[
             ReplicaElectionResult(
                 topic=asked.topic,
                 partition_result=[
-                    _result(index, exists=topics.topic_has_partition(asked.topic, index))
+                    _result(asked.topic, index, context) if is_known else _refused(index)
                     for index in asked.partitions
                 ],
             )
-            for asked in request.topic_partitions
-        ]
+            for asked in request.topic_partitions or []
+        ],
     )
 
 
-def _result(index: int, *, exists: bool) -> PartitionResult:
-    if exists:
+def _refused(index: int) -> PartitionResult:
+    return PartitionResult(
+        partition_id=index,
+        error_code=ErrorCode.INVALID_REQUEST,
+        error_message="Unknown election type.",
+    )
+
+
+def _result(name: str, index: int, context: RequestContext) -> PartitionResult:
+    if context.broker.topics.topic_has_partition(name, index):
         return PartitionResult(
             partition_id=index,
             error_code=ErrorCode.ELECTION_NOT_NEEDED,

@@ -1,6 +1,7 @@
 """ListOffsets: the start, the end, or the first record at or after a time, exact to the record."""
 
 from collections import Counter
+from typing import Final
 
 from headwater.broker.context import RequestContext
 from headwater.broker.groups.records import TopicPartition
@@ -23,6 +24,14 @@ EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 READ_COMMITTED = 1
+FIRST_VERSION_WITH: Final = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
 
 
 async def list_offsets(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
@@ -48,6 +57,8 @@ async def list_offsets(request: ListOffsetsRequest, context: RequestContext) -> 
 async def _list(
     name: str, asked: ListOffsetsPartition, isolation_level: int, context: RequestContext
 ) -> ListOffsetsPartitionResponse:
+    if asked.timestamp < 0 and not _knows(context.version, asked.timestamp):
+        return _refused(asked, ErrorCode.UNSUPPORTED_VERSION)
     topic = context.broker.topics.get(name)
     partition = topic.partition(asked.partition_index) if topic is not None else None
     if partition is None:
@@ -83,9 +94,11 @@ async def _look_up(
             )
         if found is not None:
             response.offset, response.timestamp, response.leader_epoch = found
-    elif asked.timestamp < EARLIEST_PENDING_UPLOAD:
-        response.error_code = ErrorCode.UNSUPPORTED_VERSION
     return response
+
+
+def _knows(version: int, timestamp: int) -> bool:
+    return timestamp in FIRST_VERSION_WITH and version >= FIRST_VERSION_WITH[timestamp]
 
 
 def _refused(asked: ListOffsetsPartition, error: ErrorCode) -> ListOffsetsPartitionResponse:

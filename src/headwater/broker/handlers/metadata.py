@@ -95,9 +95,9 @@ async def _describe(
     if isinstance(asked, Topic):
         return _found(asked, operations, context)
     topics = context.broker.topics
-    if asked.name is None and context.version < FIRST_VERSION_WITHOUT_NAMES:
-        return _missing("", asked.topic_id, ErrorCode.INVALID_REQUEST)
-    if asked.name is None:
+    if asked.name is None or asked.topic_id != ZERO_UUID:
+        if context.version < FIRST_VERSION_WITHOUT_NAMES:
+            return _missing(asked.name or "", asked.topic_id, ErrorCode.INVALID_REQUEST)
         found = topics.by_id(asked.topic_id)
         if found is None:
             return _missing(None, asked.topic_id, ErrorCode.UNKNOWN_TOPIC_ID)

@@ -20,7 +20,7 @@ async def offset_delete(
         TopicPartition(topic.name, each.partition_index)
         for topic in request.topics
         for each in topic.partitions
-        if context.broker.topics.topic_has_partition(topic.name, 0)
+        if context.broker.topics.topic_has_partition(topic.name, each.partition_index)
     ]
     error, codes = await context.broker.groups.offsets.delete(request.group_id, asked)
     if error:
