@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from headwater import errors as errors
     from headwater import testing as testing
+    from headwater.client import AsyncClient as AsyncClient
     from headwater.client import connect as connect
     from headwater.streams.pipeline import Pipeline as Pipeline
 
-__all__ = ["Pipeline", "connect", "errors", "testing"]
+__all__ = ["AsyncClient", "Pipeline", "connect", "errors", "testing"]
 
 _HOMES = {
+    "AsyncClient": "headwater.client",
     "Pipeline": "headwater.streams.pipeline",
     "connect": "headwater.client",
     "errors": "headwater.errors",

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,8 +35,8 @@ def test_an_address_is_host_and_port_or_a_kafka_url(given: str, bootstrap: str) 
     assert find_address(given).bootstrap == bootstrap
 
 
-@pytest.mark.parametrize("given", ["http://a:1", "a:port", "a:0", "a:70000", "", "a:1,,b:2"])
-def test_what_is_not_an_address_is_refused(given: str) -> None:
+@pytest.mark.parametrize("given", [9092, "http://a:1", "a:port", "a:0", "a:70000", "", "a:1,,b:2"])
+def test_what_is_not_an_address_is_refused(given: Any) -> None:
     with pytest.raises(InvalidRequest, match="not an address"):
         find_address(given)
 

@@ -79,6 +79,21 @@ def test_a_topic_that_does_not_exist_is_not_found(client: Client, group: str | N
         next(records)
 
 
+def test_an_empty_name_of_a_group_is_refused(client: Client, topic: str) -> None:
+    """A variable that is not set must not put strangers into one group."""
+    with pytest.raises(InvalidRequest, match="group is empty"):
+        client.consumer(topic, group="")
+
+
+def test_a_closed_consumer_says_so(client: Client, topic: str) -> None:
+    with client.consumer(topic) as records:
+        pass
+    with pytest.raises(InvalidRequest, match="the consumer is closed"):
+        next(iter(records))
+    with pytest.raises(InvalidRequest, match="the consumer is closed"):
+        records.poll()
+
+
 def test_a_record_is_committed_only_after_its_body(client: Client, topic: str, group: str) -> None:
     fill(client, topic, 5)
     with pytest.raises(ZeroDivisionError), client.consumer(topic, group=group) as records:  # noqa: PT012

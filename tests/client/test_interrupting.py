@@ -14,14 +14,15 @@ from headwater.client.address import Address
 from headwater.client.connection import Connection
 from rigs.headwater_process import HeadwaterProcess
 
-Callback = Callable[[object], None]
+Callback = Callable[[object], object]
 
 
 @pytest.fixture
 def press_ctrl_c() -> Iterator[Callback]:
-    """As a callback: the moment that loses it, every time."""
+    """As a callback: the moment that loses it. Pressed once, not again while all is closed."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield lambda _: signal.raise_signal(signal.SIGINT)
+    presses = iter([signal.SIGINT])
+    yield lambda _: [signal.raise_signal(each) for each in presses]
     signal.signal(signal.SIGINT, before)
 
 

@@ -97,7 +97,7 @@ def test_every_form_of_the_grammar(text: str, expected: OffsetRange) -> None:
     [
         *("", ":", "x", "4.5", "1e3", "start end", "starting", " 47", "10:20:30", "10-20"),
         *("@", "@x", "@5m", "@25:00", "@2026-13-01", "@-5", "--3", "++2", "@-1h:x", "end:xyz"),
-        *("@:", "@:47", "@:5m", "@:x"),
+        *("@:", "@:47", "@:5m", "@:x", "20:10", "@-30m:@-1h", "@2026-09-01:@2026-08-01"),
     ],
 )
 def test_what_is_not_in_the_grammar_is_refused_with_a_hint(text: str) -> None:

@@ -11,6 +11,7 @@ from headwater.client import Client
 from headwater.client.address import Address
 from headwater.client.connection import Connection
 from headwater.client.producer import Producer
+from headwater.clock import SystemClock
 from headwater.errors import (
     HeadwaterError,
     InvalidRequest,
@@ -88,6 +89,44 @@ def test_a_value_of_the_wrong_type_is_refused_before_it_is_sent(
     with client.producer(value_format=value_format) as producer, pytest.raises(InvalidRequest):
         producer.send(topic, value)
     assert read_all(client, topic) == []
+
+
+def test_a_value_that_is_nested_without_end_is_refused(client: Client, topic: str) -> None:
+    value: list[Any] = []
+    for _ in range(100_000):
+        value = [value]
+    with pytest.raises(InvalidRequest, match="cannot be written as JSON"):
+        client.send(topic, value)
+
+
+@pytest.mark.parametrize(
+    ("part", "sentence"),
+    [
+        ({"key": 7}, "a key is text or bytes, not int"),
+        ({"key": {"id": 7}}, "a key is text or bytes, not dict"),
+        ({"headers": {"a": 1}}, "the value of header 'a' is text or bytes, not int"),
+        ({"headers": "abc"}, "headers are pairs"),
+        ({"headers": 5}, "headers are pairs"),
+    ],
+)
+def test_a_part_of_the_wrong_type_is_named_with_what_would_do(
+    client: Client, topic: str, part: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(InvalidRequest, match=sentence) as refused:
+        client.send(topic, 1, **part)
+    assert refused.value.hint
+
+
+def test_a_closed_client_opens_nothing(client: Client, topic: str) -> None:
+    closed = Client(client.connection, SystemClock())
+    closed.close()
+    for opening in (
+        lambda: closed.send(topic, 1),
+        closed.producer,
+        lambda: closed.consumer(topic),
+    ):
+        with pytest.raises(InvalidRequest, match="the client is closed"):
+            opening()
 
 
 def test_a_batching_producer_keeps_order_and_gives_receipts(client: Client, topic: str) -> None:

@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from headwater.client.admin import Admin as Admin
+    from headwater.client.async_client import AsyncClient as AsyncClient
+    from headwater.client.async_consumer import AsyncConsumer as AsyncConsumer
+    from headwater.client.async_producer import AsyncDelivery as AsyncDelivery
+    from headwater.client.async_producer import AsyncProducer as AsyncProducer
+    from headwater.client.async_view import AsyncSubscription as AsyncSubscription
+    from headwater.client.async_view import AsyncView as AsyncView
     from headwater.client.client import Client as Client
     from headwater.client.client import connect as connect
     from headwater.client.consumer import Consumer as Consumer
@@ -24,6 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Admin",
+    "AsyncClient",
+    "AsyncConsumer",
+    "AsyncDelivery",
+    "AsyncProducer",
+    "AsyncSubscription",
+    "AsyncView",
     "Change",
     "Client",
     "Consumer",
@@ -40,6 +52,12 @@ __all__ = [
 
 _HOMES = {
     "Admin": "headwater.client.admin",
+    "AsyncClient": "headwater.client.async_client",
+    "AsyncConsumer": "headwater.client.async_consumer",
+    "AsyncDelivery": "headwater.client.async_producer",
+    "AsyncProducer": "headwater.client.async_producer",
+    "AsyncSubscription": "headwater.client.async_view",
+    "AsyncView": "headwater.client.async_view",
     "Change": "headwater.client.view_subscription",
     "Client": "headwater.client.client",
     "Consumer": "headwater.client.consumer",

@@ -34,6 +34,10 @@ class Address:
 def find_address(address: str | None = None, *, folder: Path | None = None) -> Address:
     """What `connect(address)` means in this folder."""
     if address is not None:
+        if not isinstance(address, str):
+            raise InvalidRequest(
+                what=f"{address!r} is not an address of a broker", hint='write "host:port"'
+            )
         return Address(_parse(address), "given")
     of_folder = _broker_of(folder or Path.cwd())
     if of_folder is not None:

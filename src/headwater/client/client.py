@@ -65,6 +65,7 @@ class Client:
         self._views_address = views
         self._clock = clock
         self._opened: list[Producer | Consumer] = []
+        self.is_closed = False
 
     @cached_property
     def admin(self) -> Admin:
@@ -98,6 +99,7 @@ class Client:
         options: Options | None = None,
     ) -> Producer:
         """A batching producer; leaving its with-block flushes and raises what was not delivered."""
+        self._refuse_if_closed()
         return self._keep(
             Producer(
                 self.connection,
@@ -126,6 +128,11 @@ class Client:
         `on_bad` says what happens to a value that is not in `value_format`: "raise" (the position
         stays before it), "skip", or a function of (record, error) after which reading goes on.
         """
+        self._refuse_if_closed()
+        if group == "":
+            raise InvalidRequest(
+                what="the name of a group is empty", hint="leave out group= to read alone"
+            )
         if not topics or (group is not None and partitions is not None):
             raise InvalidRequest(
                 what="a consumer needs a topic"
@@ -156,6 +163,10 @@ class Client:
     @cached_property
     def views(self) -> "Views":
         """All served views, and SQL over them."""
+        return self.open_views()
+
+    def open_views(self) -> "Views":
+        """The same, on a connection of its own, which the caller closes."""
         from headwater.client.view import Views  # noqa: PLC0415  HTTP is loaded by those who use it
         from headwater.client.view_address import find_view_address  # noqa: PLC0415
 
@@ -163,6 +174,7 @@ class Client:
 
     def close(self) -> None:
         """Flush producers, leave groups; raises the first failure after everything is closed."""
+        self.is_closed = True
         if "views" in vars(self):
             self.views.close()
         failures: list[HeadwaterError] = []
@@ -203,7 +215,12 @@ class Client:
     @cached_property
     def _sender(self) -> Producer:
         """For `send`: it waits for every record, so waiting for company would only delay it."""
+        self._refuse_if_closed()
         return self._keep(Producer(self.connection, linger_ms=0, clock=self._clock))
+
+    def _refuse_if_closed(self) -> None:
+        if self.is_closed:
+            raise InvalidRequest(what="the client is closed", hint="connect again: hw.connect()")
 
     def _keep(self, opened: Opened) -> Opened:
         self._opened = [*(each for each in self._opened if not each.is_closed), opened]

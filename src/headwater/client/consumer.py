@@ -28,6 +28,7 @@ from headwater.clock import Clock, SystemClock
 from headwater.errors import Conflict, HeadwaterError, InvalidRequest
 
 _POLL_S = 0.2
+_AT_ONCE = 500
 _GROUPLESS = "headwater-reader"
 _log = logging.getLogger("headwater.client")
 
@@ -125,6 +126,7 @@ class Consumer:
 
     def poll(self, max_records: int = 500, max_wait_s: float = 1.0) -> list[Record]:
         """What comes within `max_wait_s`, maybe nothing; finished when more is asked for."""
+        self._refuse_if_closed()
         self._finish()
         self._batch = []
         deadline = self._clock.monotonic_s() + max_wait_s
@@ -133,10 +135,7 @@ class Consumer:
                 wait_s = min(deadline - self._clock.monotonic_s(), _POLL_S)
                 if wait_s <= 0:
                     break
-                with translated(self._doing):
-                    read = self._kafka.consume(max_records - len(self._batch), wait_s)
-                # Only now: a partition revoked meanwhile has put another queue in its place.
-                self._ahead.extend(read)
+                self._take_along(max_records - len(self._batch), wait_s)
                 continue
             try:
                 record = self._read_ahead()
@@ -299,6 +298,7 @@ class Consumer:
             yield record
 
     def _next(self) -> Record | None:
+        self._refuse_if_closed()
         self._finish()
         while True:
             record = self._read_ahead()
@@ -306,10 +306,30 @@ class Consumer:
                 return record
             if self._has_ended():
                 return None
-            with translated(self._doing):
-                message = self._kafka.poll(_POLL_S)
-            if message is not None:
-                self._ahead.append(message)
+            self._wait_for_message()
+
+    def _wait_for_message(self) -> bool:
+        """Whether one came; not for long, so that an end or an interruption is noticed."""
+        with translated(self._doing):
+            message = self._kafka.poll(_POLL_S)
+        if message is not None:
+            self._ahead.append(message)
+        return message is not None
+
+    def _fill(self) -> None:
+        """Wait for a message, and take along what else is there."""
+        if self._wait_for_message():
+            self._take_along(_AT_ONCE, 0)
+
+    def _take_along(self, max_messages: int, wait_s: float) -> None:
+        with translated(self._doing):
+            read = self._kafka.consume(max_messages, wait_s)
+        # Only now: a partition revoked meanwhile has put another queue in its place.
+        self._ahead.extend(read)
+
+    def _refuse_if_closed(self) -> None:
+        if self.is_closed:
+            raise InvalidRequest(what="the consumer is closed", hint="read inside its with-block")
 
     def _take_back(self) -> None:
         """Put what a loop left unfinished before what comes next."""

@@ -83,7 +83,19 @@ def parse_offset_range(text: str, *, now: datetime) -> OffsetRange:
     until = words.position(after=start, by_time=by_time)
     if not words.at_end():
         raise words.error(f"{words.rest()!r} is left over")
+    if _is_backwards(start, until):
+        raise words.error("it ends before it begins")
     return OffsetRange(start, until)
+
+
+def _is_backwards(start: Position, until: Position) -> bool:
+    """As far as can be told without a log."""
+    match start, until:
+        case Exact(first), Exact(last):
+            return first > last
+        case At(first), At(last):
+            return first > last
+    return False
 
 
 def parse_position(text: str, *, now: datetime) -> Position:

@@ -4,6 +4,7 @@ Invariant: a record accepted by `send` ends as a receipt or as an error which th
 `Delivery.result()`, from `flush()` or from leaving the with-block.
 """
 
+from collections.abc import Callable
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
@@ -21,6 +22,8 @@ _ANY_PARTITION = -1
 _NOW = 0
 """What librdkafka takes for "no timestamp given"."""
 _POLL_S = 0.05
+
+OnDelivery = Callable[[confluent_kafka.KafkaError | None, Any], None]
 
 
 class Delivery:
@@ -101,32 +104,12 @@ class Producer:
         `timestamp` is when it happened (now, if left out): a datetime, or milliseconds since 1970. It
         cannot be 0, the first moment of 1970.
         """
-        if self.is_closed:
-            raise InvalidRequest(what="the producer is closed", hint="send inside its with-block")
         delivery = Delivery(self)
-        encoded = None if value is None else self._format.encode(value)
-        arguments: dict[str, Any] = {
-            "topic": topic,
-            "value": encoded,
-            "key": encode_text(key) if isinstance(key, str) else key,
-            "partition": _ANY_PARTITION if partition is None else partition,
-            "timestamp": _NOW if timestamp is None else _timestamp_ms(timestamp),
-            "headers": _encode_headers(headers) if headers else None,
-            "on_delivery": delivery._settle,  # noqa: SLF001
-        }
+        arguments = self._arguments(topic, value, key, headers, timestamp, partition)
         deadline = self._clock.monotonic_s() + self._timeout_s
-        while True:
-            try:
-                self._kafka.produce(**arguments)
-                self._kafka.poll(0)
-            except BufferError:
-                self._wait_for_room(topic, deadline)
-            except SystemError as error:
-                raise KeyboardInterrupt from error  # as in `translated`, without its cost per record
-            except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
-                raise refusal_of(error, doing=f"send to {topic!r}") from error
-            else:
-                return delivery
+        while not self._offer(arguments, delivery._settle):  # noqa: SLF001
+            self._wait_for_room(topic, deadline)
+        return delivery
 
     def flush(self, timeout_s: float | None = None) -> None:
         """Wait until every record sent so far is stored; raise if one was not."""
@@ -163,12 +146,50 @@ class Producer:
                 raise
             error.add_note(f"and while leaving: {undelivered}")
 
+    def _arguments(
+        self,
+        topic: str,
+        value: Any,
+        key: str | bytes | None,
+        headers: Headers | None,
+        timestamp: datetime | int | None,
+        partition: int | None,
+    ) -> dict[str, Any]:
+        """A record as librdkafka takes it."""
+        if self.is_closed:
+            raise InvalidRequest(what="the producer is closed", hint="send inside its with-block")
+        return {
+            "topic": topic,
+            "value": None if value is None else self._format.encode(value),
+            "key": encode_text(key) if isinstance(key, str) else key,
+            "partition": _ANY_PARTITION if partition is None else partition,
+            "timestamp": _NOW if timestamp is None else _timestamp_ms(timestamp),
+            "headers": _encode_headers(headers) if headers else None,
+        }
+
+    def _offer(self, arguments: dict[str, Any], on_delivery: OnDelivery) -> bool:
+        """Whether there was room for the record."""
+        try:
+            self._kafka.produce(**arguments, on_delivery=on_delivery)
+            self._kafka.poll(0)
+        except BufferError:
+            return False
+        except SystemError as error:
+            raise KeyboardInterrupt from error  # as in `translated`, without its cost per record
+        except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
+            _refuse_key(arguments["key"])
+            raise refusal_of(error, doing=f"send to {arguments['topic']!r}") from error
+        return True
+
+    def _refuse_to_wait(self, topic: str) -> Unavailable:
+        return Unavailable(
+            what=f"cannot send to {topic!r}: {len(self._kafka)} records wait for the broker",
+            hint="is the broker reachable and its disk fast enough? see: headwater status",
+        )
+
     def _wait_for_room(self, topic: str, deadline: float) -> None:
         if self._clock.monotonic_s() > deadline:
-            raise Unavailable(
-                what=f"cannot send to {topic!r}: {len(self._kafka)} records wait for the broker",
-                hint="is the broker reachable and its disk fast enough? see: headwater status",
-            )
+            raise self._refuse_to_wait(topic)
         with translated(f"send to {topic!r}"):
             self._kafka.poll(_POLL_S)
 
@@ -213,12 +234,32 @@ def _timestamp_ms(moment: datetime | int) -> int:
     return timestamp_ms
 
 
+def _refuse_key(key: object) -> None:
+    if key is not None and not isinstance(key, str | bytes | bytearray | memoryview):
+        raise InvalidRequest(
+            what=f"a key is text or bytes, not {type(key).__name__}", hint="for example str(key)"
+        )
+
+
 def _encode_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
     pairs = headers.items() if hasattr(headers, "items") else headers
-    return [
-        (_checked_name(name), encode_text(value) if isinstance(value, str) else value)
-        for name, value in pairs
-    ]
+    try:
+        return [(_checked_name(name), _header_value(name, value)) for name, value in pairs]
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(
+            what="headers are pairs of a name and a value", hint='for example {"source": "shop"}'
+        ) from error
+
+
+def _header_value(name: str, value: str | bytes | None) -> bytes | None:
+    if isinstance(value, str):
+        return encode_text(value)
+    if value is not None and not isinstance(value, bytes):
+        raise InvalidRequest(
+            what=f"the value of header {name!r} is text or bytes, not {type(value).__name__}",
+            hint="for example str(value)",
+        )
+    return value
 
 
 def _checked_name(name: str) -> str:

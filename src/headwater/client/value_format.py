@@ -37,7 +37,7 @@ def _encode_json(value: Any) -> bytes:
         return json.dumps(
             value, separators=(",", ":"), ensure_ascii=False, allow_nan=False
         ).encode()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidRequest(
             what=f"a value of type {type(value).__name__} cannot be written as JSON: {error}",
             hint='pass JSON values, or use value_format="bytes" and encode it yourself',

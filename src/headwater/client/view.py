@@ -126,14 +126,23 @@ class ServedView:
         return ViewDetails(_status(answer), _definition(answer), answer["rows"])
 
     def get(
-        self, *, wait_for: Receipt | None = None, timeout_s: float = 5.0, **key: Any
+        self,
+        key: Mapping[str, Any] | None = None,
+        /,
+        *,
+        wait_for: Receipt | None = None,
+        timeout_s: float = 5.0,
+        **columns: Any,
     ) -> Row | None:
         """The row of a key, or None.
+
+            view.get(minute="2026-09-01T10:00Z", customer=7)
+            view.get({"wait_for": 7})  # columns that are called like an argument
 
         With `wait_for`, a receipt of a producer, the answer has that record in it: read your own
         writes. Raises `TimedOut` if that takes longer than `timeout_s`.
         """
-        values = canonical_key(self.definition, key)
+        values = canonical_key(self.definition, {**(key or {}), **columns})
         parameters = {
             "key": [_text(values[name]) for name in self.definition.key],
             "wait_for": _receipt(wait_for),

@@ -153,7 +153,7 @@ class EventStream:
                 case "data":
                     data += value
                 case "id":
-                    event_id = value
+                    event_id = value or None
 
     def interrupt(self) -> None:
         """Let the iteration end, from another thread."""
