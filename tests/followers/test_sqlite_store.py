@@ -124,6 +124,19 @@ def test_a_directory_belongs_to_one_server(shelf: SqliteShelf) -> None:
         SqliteShelf(shelf.directory)
 
 
+@pytest.mark.parametrize("name", ["lock", "views.json"])
+def test_a_view_may_have_the_name_of_a_file_of_the_directory(shelf: SqliteShelf, name: str) -> None:
+    (shelf.directory / "views.json").write_text("{}")
+    store = shelf.create(make_view(name), "topic", {0: 0}, now_ms=1)
+    apply(store, poll([put(VIEW, revenue(1))]))
+    store.close()
+    assert shelf.names() == [name]
+    (found,) = shelf.stores(name)
+    assert len(rows_of(found)) == 1
+    shelf.remove(found)
+    assert shelf.names() == []
+
+
 @pytest.mark.parametrize("damage", [b"not a database, certainly" * 100, b""])
 def test_a_damaged_store_is_set_aside_so_that_it_is_built_again(
     shelf: SqliteShelf, damage: bytes

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from followers.memory_store import MemoryShelf
 from followers.polls import apply, collapse, gone, poll, put, rows_of
-from headwater.errors import Conflict
+from headwater.client.record_json import as_json
+from headwater.errors import Conflict, InvalidRequest
 from headwater.followers.sqlite.shelf import SqliteShelf
 from headwater.followers.store import Page, Shelf, Store
 from headwater.views import View, encode_key
@@ -164,6 +165,89 @@ def test_a_record_that_does_not_fit_is_rejected_once_and_the_rest_goes_on(
     assert rows_of(store) == [row(n) for n in range(5)]
     assert store.positions() == {0: 6, 1: 0}
     assert [each[:2] for each in store.rejections()] == [(0, 3)]
+
+
+ODD_VALUES: dict[str, list[str]] = {
+    "boolean": ["true", "0", "1", '"true"', "-0.0", "[]"],
+    "tinyint": ["127", "128", "true", "7.0", "0.12345678901234567890", '"7"', '"7_0"', '"1e1"'],
+    "bigint": ["true", "9223372036854775808", "123456789012345678.25", '" 7 "', "1e3", "{}"],
+    "double": ["true", "-0.0", "1e999", '"NaN"', '"nan"', '"inf"', '"-Infinity"', "NaN", '"1e5"'],
+    "decimal(10,2)": ["1e300", "1e999", '"1e999999"', "123456789012345678.25", "true", '"12.500"'],
+    "decimal(9,0)": ["1", '"7"', "-0", "1.5", "1e-400"],
+    "decimal(38,10)": ['"1-2"', '"e5"', '"--1"', '"2026-09-01"', "1e300", '"1e-999999999"', "[1]"],
+    "string": ["7", "true", "{}", '["a"]', '"7"', '"{}"', r'"\ud800"', r'"a\u0000"', r'"\\u0000"'],
+    "binary": ['"YQ=="', '"YR=="', '"YQ"', '"!!!"', '"Y==="', '"a-_b"', "7", '""'],
+    "date": ['"2026-02-30"', '"2024-02-29"', '"abcd-ef-gh"', '"0000-01-01"', "20260901"],
+    "timestamp": [
+        '"2026-09-01T10:00:00.000000Z"',
+        '"2024-02-29T10:00:00.000000Z"',
+        '"2026-02-29T10:00:00.000000Z"',
+        '"2026-09-01T24:00:00.000000Z"',
+        '"2026-09-01T10:00:60.000000Z"',
+        '"2026-13-01T10:00:00.000000Z"',
+        '"xxxx-xx-xxTxx:xx:xx.xxxxxxZ"',
+        '"2026-09-01T10:00:00Z"',
+    ],
+    "timestamp_ntz": ['"2026-04-31T10:00:00.000000"', '"2026-04-30T10:00:00.000000"'],
+    "struct<a:decimal(20,2)>": ['{"a":123456789012345678.25}', '{"a":1e999}', r'{"a":"\u0000"}'],
+    "array<array<array<array<int>>>>": ["[[[[1]]]]", "[[[[1,]]]]", "[,]", "[]"],
+}
+
+
+def read_or_reason(view: View, value: bytes) -> dict[str, Any] | str:
+    try:
+        return decode_row(view, value)
+    except InvalidRequest as error:
+        return error.what
+
+
+@pytest.mark.parametrize("kind", SHELVES)
+@pytest.mark.parametrize("of", ODD_VALUES)
+def test_a_store_keeps_what_a_reader_of_the_topic_reads_and_rejects_the_rest(
+    tmp_path: Path, kind: str, of: str
+) -> None:
+    """Subscribers read records, queries read the store: what they see must be the same."""
+    view = make_view("odd", {"id": "int", "c": of}, key=("id",))
+    shelf = SHELVES[kind](tmp_path)
+    store = shelf.create(view, "t", {0: 0}, now_ms=1)
+    for offset, odd in enumerate(ODD_VALUES[of]):
+        record = b'{"id":%d}' % offset, b'{"id":%d,"c":%b}' % (offset, odd.encode())
+        rejected = apply(store, poll([record], start=offset))
+        kept = store.reader.get({"id": offset}).rows
+        read = read_or_reason(view, record[1])
+        if isinstance(read, str):
+            assert ([each.reason for each in rejected], kept) == ([read], []), odd
+        else:
+            assert (rejected, kept) == ([], [read]), odd
+            assert as_json(kept[0]) == as_json(read), odd
+            view.by_name["c"].type.python(read["c"])
+    store.close()
+    shelf.close()
+
+
+def test_of_a_column_that_is_there_twice_store_and_reader_take_the_same(store: Store) -> None:
+    written, value = put(VIEW, revenue(7, 1.0))
+    assert value is not None
+    twice = value[:-1] + b',"total":2.0}'
+    apply(store, poll([(written, twice)]))
+    assert rows_of(store) == [decode_row(VIEW, twice)]
+
+
+@pytest.mark.parametrize("minute", ["2026-09-01T10:00:00Z", "2026-09-01T12:00:00.000000+02:00"])
+def test_a_tombstone_spelt_otherwise_deletes_too(store: Store, minute: str) -> None:
+    apply(store, poll([put(VIEW, revenue(7))]))
+    apply(store, poll([(b'{"minute":"%b","customer":7}' % minute.encode(), None)], start=1))
+    assert rows_of(store) == []
+
+
+def test_the_newest_change_counts_however_its_key_is_spelt(shelf: Shelf) -> None:
+    view = make_view("spelt", {"id": "double", "name": "string"}, key=("id",))
+    store = shelf.create(view, "t", {0: 0}, now_ms=1)
+    spellings = [(b"1.0", b"a"), (b"1", b"b"), (b"1e0", b"c"), (b"1.0", b"d"), (b"1", b"e")]
+    records = [(b'{"id":%b}' % i, b'{"id":%b,"name":"%b"}' % (i, name)) for i, name in spellings]
+    apply(store, poll([*records[:3], records[4], records[3]]))
+    assert rows_of(store) == [{"id": 1.0, "name": "d"}]
+    store.close()
 
 
 def test_many_bad_records_in_one_batch_are_all_found(store: Store) -> None:

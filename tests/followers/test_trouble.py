@@ -10,6 +10,7 @@ from followers.conftest import Rig
 from followers.test_following import is_caught_up, table
 from headwater.client import Client
 from headwater.followers.follower import Follower
+from headwater.followers.sqlite.shelf import SqliteShelf
 from headwater.followers.sqlite.store import SqliteStore
 from headwater.testing import Broker
 from headwater.views import encode_key
@@ -160,6 +161,44 @@ def test_what_cannot_be_applied_is_in_the_dead_letter_topic_once_with_reason_and
     origin = [letter.header(f"headwater.{name}") for name in ("topic", "partition", "offset")]
     assert origin == [topic.encode(), str(bad.partition).encode(), str(bad.offset).encode()]
     assert letter.header("headwater.view") == changelog.view.name.encode()
+
+
+def test_a_record_as_large_as_its_topic_allows_fits_into_the_dead_letters(
+    rig: Rig, new_changelog: Callable[..., Changelog], client: Client
+) -> None:
+    changelog = new_changelog(configs={"max.message.bytes": "3000000"})
+    key = encode_key(changelog.view, {"minute": "2026-09-01T10:00Z", "customer": 9})
+    name = b"x" * 2_900_000
+    with client.producer(value_format="bytes", options={"message.max.bytes": 3_000_000}) as large:
+        large.send(changelog.view.topic, key[:-1] + b',"orders":"?","name":"%b"}' % name, key=key)
+    changelog.put(revenue(1))
+    follower = rig.follower(changelog.view)
+    rig.until(lambda: is_caught_up(follower, changelog))
+    assert [each["customer"] for each in table(follower)] == [1]
+    assert follower.status().rejected == 1
+
+
+def test_a_rebuild_that_is_interrupted_goes_on(
+    settable_rig: Rig, changelog: Changelog, followed: Follower
+) -> None:
+    """Paused before it could begin, and the server restarted in the middle of it."""
+    first = file_of(followed)
+    followed.pause()
+    followed.rebuild()
+    settable_rig.until(lambda: followed.status().state == "paused")
+    followed.resume()
+    settable_rig.until(lambda: followed.served is not None and file_of(followed) != first)
+    second = file_of(followed)
+    settable_rig.stop()
+    beside = SqliteShelf(second.parents[1])
+    topic = SqliteStore(second)
+    beside.create(changelog.view, topic.topic_id, {0: 0, 1: 0}, now_ms=1).close()
+    topic.close()
+    beside.close()
+    again = settable_rig.follower(changelog.view)
+    settable_rig.until(lambda: again.served is not None and file_of(again) != second)
+    settable_rig.until(lambda: is_caught_up(again, changelog))
+    assert table(again) == changelog.table()
 
 
 def test_a_damaged_store_is_built_again_from_the_topic(

@@ -8,6 +8,7 @@ import pytest
 
 import headwater
 from headwater.errors import Conflict, InvalidRequest, Unauthorized, Unavailable
+from headwater.serve import guard, protocol
 from headwater.testing import Broker, ViewServer
 from serve.conftest import Http
 
@@ -57,6 +58,8 @@ def test_the_client_sends_its_token(
     "headers",
     [
         {"Host": "evil.example"},
+        {"Host": "[::1"},
+        {"Origin": "http://[::1"},
         {"Host": "127.0.0.1.evil.example"},
         {"Host": "192.0.2.7:9090"},
         {"Host": ""},
@@ -109,6 +112,44 @@ def test_garbage_ends_its_own_connection_only(http_client: Http, raw: bytes) -> 
         answer = connection.recv(100)
         assert not answer or answer.split()[1] in (b"400", b"401", b"404", b"413", b"414", b"431")
     assert http_client.get("/views")[0] == 200
+
+
+def answer_of(url: str, raw: bytes, *, then: bytes = b"") -> bytes:
+    """Everything until the server closes the connection; `then` is sent behind the first answer."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        connection.sendall(raw)
+        answer = connection.recv(65536)
+        if then:
+            connection.sendall(then)
+        while some := connection.recv(65536):
+            answer += some
+    return answer
+
+
+def test_a_body_that_never_comes_is_not_waited_for(
+    http_client: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "BODY_WITHIN_S", 0.2)
+    head = b"POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
+    answer = answer_of(f"http://{http_client.host}", head)
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert b"the body did not arrive within 0.2 s" in answer
+
+
+def test_a_second_head_that_never_ends_is_not_waited_for_either(
+    http_client: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "HEAD_WITHIN_S", 0.2)
+    head = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n"
+    answer = answer_of(f"http://{http_client.host}", head + b"\r\n", then=head)
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize("path", ["/v1/views/", "/v1//views", "/v1/views/%2e%2e%2f", "/v1/", "/"])
+def test_what_is_no_route_is_answered_as_an_error(http_client: Http, path: str) -> None:
+    status, answer = http_client.ask("GET", path)
+    assert (status, answer["error"]["kind"]) == (404, "NotFound")
 
 
 def test_two_servers_do_not_share_a_directory(broker: Broker, tmp_path: Path) -> None:

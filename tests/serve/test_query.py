@@ -170,3 +170,19 @@ def test_a_view_that_is_not_known_yet_is_a_reason_to_ask_again(
     status, answer = http_client.query("SELECT 1 FROM coming.soon")
     assert (status, answer["error"]["retriable"]) == (503, True)
     assert "not known yet: the definitions are being read" in answer["error"]["what"]
+
+
+def test_a_row_of_many_large_values_is_refused_before_it_is_in_memory(
+    http_client: Http, shop: Changelog
+) -> None:
+    large = ", ".join(["randomblob(1000000)"] * 500)
+    status, answer = http_client.query(f"SELECT {large}")
+    assert (status, answer["error"]["what"]) == (
+        400,
+        "this is not a query: too many columns in result set",
+    )
+    status, answer = http_client.query("SELECT " + ", ".join(["zeroblob(1000000)"] * 20))
+    assert (status, answer["error"]["kind"]) == (400, "InvalidRequest")
+    assert "a row of the answer is larger than" in answer["error"]["what"]
+    status, answer = http_client.query("SELECT a.*, b.* FROM revenue a, revenue b LIMIT 1")
+    assert (status, len(answer["columns"])) == (200, 2 * len(shop.view.columns))

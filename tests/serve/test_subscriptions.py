@@ -237,6 +237,8 @@ def test_an_id_that_does_not_lead_on_means_to_begin_again(
     assert resync.kind == "resync"
     assert reason in resync.data["reason"]
     assert [each.kind for each in rest] == ["snapshot"] * 8 + ["progress"]
+    # A browser whose connection breaks in the snapshot must not go on after the id that it had before.
+    assert (resync.id, {each.id for each in rest[:-1]}) == ("", {None})
 
 
 def test_an_id_from_before_deletions_were_forgotten_means_to_begin_again(

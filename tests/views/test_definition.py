@@ -47,6 +47,8 @@ def test_fields_that_are_not_known_are_ignored_and_others_have_defaults() -> Non
     "change",
     [
         {"name": "a b"},
+        {"name": ".."},
+        {"name": "."},
         {"name": 7},
         {"topic": "no/slash"},
         {"key": []},

@@ -108,6 +108,9 @@ def test_nan_is_greater_than_every_number_as_in_spark() -> None:
         "len(name) == 3",
         "name.upper() == 'A'",
         "name.startswith(7)",
+        r"name == '\ud800'",
+        r"name.startswith('\ud800')",
+        r"'\udc00' in name",
         "id.startswith('x')",
         "__import__('os').system('true')",
         "(lambda: 1)()",
@@ -146,3 +149,8 @@ def test_filters_by_values_of_the_key_are_recognised(text: str, values: Any) -> 
 def test_which_columns_a_filter_looks_at() -> None:
     assert parse_where(VIEW, "id == 7").is_about_key(VIEW)
     assert not parse_where(VIEW, "id == 7 and paid").is_about_key(VIEW)
+
+
+def test_the_example_names_columns_as_a_filter_must() -> None:
+    with pytest.raises(InvalidRequest, match=r"id == \.\.\. and row\['odd name'\] != None"):
+        parse_where(VIEW, "id ==")

@@ -4,15 +4,15 @@ Columns instead of objects: at hundreds of thousands of records a second nothing
 record in Python, except for records that are not written as the contract says.
 """
 
-import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from headwater.errors import HeadwaterError, InvalidRequest
-from headwater.views import Column, View, decode_key
+from headwater.views import View, decode_key
 from headwater.views.keys import encode_key
+from headwater.views.rows import decode_row, encode_canonical
+from headwater.views.spelling import key_matcher, keys_in_rows
 
 Positions = Mapping[int, int]
 """Partition -> the next offset: everything before it is in."""
@@ -58,7 +58,7 @@ class Changes:
 
     poll: Poll
     upserts: Sequence[bytes]
-    """JSON objects that begin with the columns of the key."""
+    """JSON objects, each column in them once."""
     upserts_at: Sequence[int]
     deletes: Sequence[bytes] = ()
     """Keys."""
@@ -93,50 +93,25 @@ class Changes:
         )
 
 
-_VALUES: Final = {
-    "boolean": rb"(?:true|false)",
-    "integer": rb"-?\d+",
-    "floating": rb'(?:-?\d[-+.\deE]*|"NaN"|"-?Infinity")',
-    "decimal": rb'"?-?\d[-+.\deE]*"?',
-}
-_TEXT: Final = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
-
-
 def collapser(view: View) -> Callable[[Poll], Changes]:
     """The function that reduces polls of this view's topic to the last change per key."""
-    is_key = re.compile(
-        rb"\{" + b",".join(_field_pattern(each) for each in view.key_columns) + rb"\}", re.DOTALL
-    ).fullmatch
+    is_key, keys_in = key_matcher(view), keys_in_rows(view)
 
     def collapse(poll: Poll) -> Changes:
         last = dict(zip(poll.keys, range(len(poll)), strict=True))
-        keys, places = list(last), list(last.values())
-        if None in last or not all(map(is_key, keys)):  # type: ignore[arg-type]
-            return _collapse_odd(view, poll)
-        values = [poll.values[place] for place in places]
-        if None not in values:
-            return (
-                Changes(poll, values, places)  # type: ignore[arg-type]
-                if _belong_together(keys, values)
-                else _collapse_odd(view, poll)
-            )
-        upserts = [place for place in places if poll.values[place] is not None]
+        upserts = [place for place in last.values() if poll.values[place] is not None]
         rows = [poll.values[place] for place in upserts]
-        if not _belong_together([poll.keys[place] for place in upserts], rows):
+        if keys_in(rows) != [poll.keys[place] for place in upserts]:  # type: ignore[arg-type]
             return _collapse_odd(view, poll)
-        deletes = [place for place in places if poll.values[place] is None]
-        return Changes(poll, rows, upserts, [poll.keys[place] for place in deletes], deletes)  # type: ignore[arg-type,misc]
+        if len(rows) == len(last):
+            return Changes(poll, rows, upserts)  # type: ignore[arg-type]
+        deletes = [place for place in last.values() if poll.values[place] is None]
+        keys = [poll.keys[place] for place in deletes]
+        if None in keys or not all(map(is_key, keys)):  # type: ignore[arg-type]
+            return _collapse_odd(view, poll)
+        return Changes(poll, rows, upserts, keys, deletes)  # type: ignore[arg-type]
 
     return collapse
-
-
-def _field_pattern(column: Column) -> bytes:
-    return re.escape(f'"{column.name}":'.encode()) + _VALUES.get(column.type.kind, _TEXT)
-
-
-def _belong_together(keys: list[Any], values: list[Any]) -> bool:
-    """Whether each value begins with the columns of its key."""
-    return all(map(bytes.startswith, values, [key[:-1] + b"," for key in keys]))
 
 
 def _collapse_odd(view: View, poll: Poll) -> Changes:
@@ -145,11 +120,11 @@ def _collapse_odd(view: View, poll: Poll) -> Changes:
     rejected = []
     for place, (key, value) in enumerate(zip(poll.keys, poll.values, strict=True)):
         try:
-            if key is None:
-                raise InvalidRequest("the record has no key")
-            values = decode_key(view, key)
-            row = None if value is None else _with_key_first(view, values, value)
-            last[encode_key(view, values)] = place, row
+            values, row = decode_change(view, key, value)
+            last[encode_key(view, values)] = (
+                place,
+                None if row is None else encode_canonical(view, row),
+            )
         except HeadwaterError as error:
             rejected.append(Rejected(place, error.what))
     upserts = [(row, place) for place, row in last.values() if row is not None]
@@ -164,17 +139,17 @@ def _collapse_odd(view: View, poll: Poll) -> Changes:
     )
 
 
-def _with_key_first(view: View, key: Mapping[str, Any], value: bytes) -> bytes:
-    try:
-        content = json.loads(value)
-    except (ValueError, RecursionError) as error:
-        raise InvalidRequest(f"the value is not JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise InvalidRequest("the value is not a JSON object")
-    for column in view.key_columns:
-        if column.type.canonical(content.get(column.name)) != key[column.name]:
-            raise InvalidRequest(f"{column.name} is not the same in key and value")
-    # Said twice in one object, and equal: stores read the first, which is canonical.
-    rest = value.strip()[1:]
-    joint = b"" if rest.strip() == b"}" else b","
-    return encode_key(view, key)[:-1] + joint + rest
+def decode_change(
+    view: View, key: bytes | None, value: bytes | None
+) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+    """The key of a record, and its row if it has one; raises `InvalidRequest` if it is no change."""
+    if key is None:
+        raise InvalidRequest("the record has no key")
+    values = decode_key(view, key)
+    if value is None:
+        return values, None
+    row = decode_row(view, value)
+    for name in view.key:
+        if row[name] != values[name]:
+            raise InvalidRequest(f"{name} is not the same in key and value")
+    return values, row

@@ -5,13 +5,17 @@ origin tells. The headers are those of all dead letters (`docs/spark.md`), and t
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
+from typing import Final
 
 from headwater.client.client import Client
 from headwater.client.producer import Producer
-from headwater.errors import Conflict
+from headwater.errors import Conflict, HeadwaterError
 from headwater.followers.changes import Poll, Rejected
 from headwater.views import View, dead_letter_topic
+
+_ANY_SIZE: Final = {"message.max.bytes": 1_000_000_000}
+_ROOM_FOR_HEADERS: Final = 64 << 10
+_DEFAULT_LARGEST: Final = 1_048_588
 
 
 class DeadLetters:
@@ -25,28 +29,43 @@ class DeadLetters:
     def write(self, view: View, poll: Poll, rejected: Sequence[Rejected]) -> None:
         """Return once all of them are stored."""
         topic = dead_letter_topic(view.topic)
-        self._make_sure_of(topic)
+        self._make_sure_of(topic, view.topic)
         if self._producer is None:
-            self._producer = self._client.producer(value_format="bytes")
-        deliveries = [
-            self._producer.send(
-                topic,
-                poll.values[each.place],
-                key=poll.keys[each.place],
-                timestamp=max(0, poll.timestamps_ms[each.place]) or None,
-                headers=_headers(view, poll, each),
-            )
-            for each in rejected
-        ]
-        for delivery in deliveries:
-            delivery.result()
+            self._producer = self._client.producer(value_format="bytes", options=_ANY_SIZE)
+        try:
+            deliveries = [
+                self._producer.send(
+                    topic,
+                    poll.values[each.place],
+                    key=poll.keys[each.place],
+                    timestamp=max(0, poll.timestamps_ms[each.place]) or None,
+                    headers=_headers(view, poll, each),
+                )
+                for each in rejected
+            ]
+            for delivery in deliveries:
+                delivery.result()
+        except HeadwaterError:
+            self._known.discard(topic)  # it may have gone, or be too narrow by now
+            raise
 
-    def _make_sure_of(self, topic: str) -> None:
+    def _make_sure_of(self, topic: str, origin: str) -> None:
+        """It must take whatever its origin has taken, and the headers beside it."""
         if topic in self._known:
             return
-        with suppress(Conflict):
-            self._client.admin.topics.create(topic, partitions=1, configs={"retention.ms": "-1"})
+        topics = self._client.admin.topics
+        largest = str(self._largest_record(origin) + _ROOM_FOR_HEADERS)
+        try:
+            configs = {"retention.ms": "-1", "max.message.bytes": largest}
+            topics.create(topic, partitions=1, configs=configs)
+        except Conflict:
+            if self._largest_record(topic) < int(largest):
+                topics.alter(topic, set={"max.message.bytes": largest})
         self._known.add(topic)
+
+    def _largest_record(self, topic: str) -> int:
+        configs = {each.name: each.value for each in self._client.admin.topics.configs(topic)}
+        return int(configs.get("max.message.bytes") or _DEFAULT_LARGEST)
 
 
 def _headers(view: View, poll: Poll, rejected: Rejected) -> dict[str, str]:

@@ -62,6 +62,9 @@ class Follower:
         self._is_stopping = threading.Event()
         self._begin_again = threading.Event()
         self._rebuild_reason = ""
+        """Why what is served is to be replaced, until it is."""
+        self._wants_new_build = False
+        self._damaged: Store | None = None
         self._is_paused = False
         self._state: State = "starting"
         self._reason = ""
@@ -109,7 +112,17 @@ class Follower:
 
     def rebuild(self) -> None:
         """Build the view again from the beginning of its topic."""
-        self._rebuild_reason = "somebody asked for it"
+        self._rebuild("somebody asked for it")
+
+    def note_damage(self, store: Store) -> None:
+        """A reader has met damage where the follower itself may never look."""
+        if store is self._served and store is not self._damaged:
+            self._damaged = store
+            logger.warning("a store is damaged", extra={"view": self.view.name})
+            self._rebuild("its file is damaged")
+
+    def _rebuild(self, reason: str) -> None:
+        self._rebuild_reason, self._wants_new_build = reason, True
         self._begin_again.set()
 
     @property
@@ -242,20 +255,23 @@ class Follower:
                 self._serve(each)
             elif newest is None or stores.index(each) > stores.index(newest):
                 self._replace_building(each)
+                self._rebuild_reason = "it was being built again when the server stopped"
             else:
                 self._shelf.remove(each)
 
     def _store_to_follow(self, topic: TopicState) -> Store:
         """The one that is served if it can go on, else one that is being built."""
         now_ms = self._clock.now_ms()
-        asked, self._rebuild_reason = self._rebuild_reason, ""
-        reasons = {}
+        is_new_wanted, self._wants_new_build = self._wants_new_build, False
+        reasons: dict[bool, str] = {}
         for each in (self._served, self._building):
             if each is not None:
+                asked = self._rebuild_reason if is_new_wanted or each is self._served else ""
                 why = asked or reason_to_rebuild(each, self.view, topic, now_ms)
                 if not why:
                     if each is self._served:
                         self._replace_building(None)
+                    self._why_building = reasons.get(True, "")
                     return each
                 reasons[each is self._served] = why
         self._why_building = reasons.get(True, "")
@@ -269,6 +285,8 @@ class Follower:
 
     def _swap(self, store: Store) -> None:
         old, self._building = self._served, None
+        if not self._wants_new_build:
+            self._rebuild_reason = ""
         self._serve(store)
         if old is not None:
             self._remove(old)

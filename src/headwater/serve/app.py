@@ -19,6 +19,8 @@ def make_app(serving: Serving) -> FastAPI:
         # Their pages would load scripts from elsewhere.
         docs_url=None,
         redoc_url=None,
+        # What is not a route is answered as such, not sent elsewhere.
+        redirect_slashes=False,
     )
     failures.install(app)
     for each in (views, rows, query, subscribe):

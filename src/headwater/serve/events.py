@@ -6,9 +6,12 @@ from typing import Final
 PIECE_BYTES: Final = 64 << 10
 
 
-def event(kind: str, data: str, id_text: str = "") -> bytes:
-    """One event; `data` is JSON, which has no line breaks."""
-    head = f"id: {id_text}\n" if id_text else ""
+def event(kind: str, data: str, id_text: str | None = None) -> bytes:
+    """One event; `data` is JSON, which has no line breaks.
+
+    An empty id makes a reader forget the last one: it then reconnects without. None leaves it that.
+    """
+    head = "" if id_text is None else f"id: {id_text}\n"
     return to_bytes(f"{head}event: {kind}\ndata: {data}\n\n")
 
 

@@ -39,6 +39,7 @@ DOCUMENTED: Final[dict[int | str, dict[str, Any]]] = {
         400: "The request is wrong.",
         401: "A token is needed.",
         404: "There is no such thing.",
+        408: "The body did not arrive.",
         409: "The present state forbids it.",
         413: "The body is too large.",
         503: "Not now: ask again.",

@@ -4,13 +4,16 @@ Without a token the server listens on loopback only, and then a web page in a br
 the one stranger left: it is kept out by the names in `Host` and `Origin`.
 """
 
+import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from fastapi.responses import JSONResponse
+
 from headwater.config import is_loopback
-from headwater.errors import InvalidRequest, Unauthorized
+from headwater.errors import HeadwaterError, InvalidRequest, TimedOut, Unauthorized
 from headwater.serve.failures import answer_to
 
 Message = MutableMapping[str, Any]
@@ -19,6 +22,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 OPEN_PATHS: Final = ("/v1/health",)
+BODY_WITHIN_S: Final = 30.0
 
 
 class Guard:
@@ -38,13 +42,16 @@ class Guard:
         if refusal is not None:
             await answer_to(refusal)(scope, receive, send)
             return
-        body = await self._body(receive)
+        try:
+            async with asyncio.timeout(BODY_WITHIN_S):
+                body = await self._body(receive)
+        except TimeoutError:
+            too_slow = TimedOut(f"the body did not arrive within {BODY_WITHIN_S:g} s")
+            await _unread(too_slow, 408)(scope, receive, send)
+            return
         if body is None:
-            response = answer_to(
-                InvalidRequest(f"the body is larger than {self._max_request_bytes} bytes")
-            )
-            response.status_code = 413
-            await response(scope, receive, send)
+            too_large = InvalidRequest(f"the body is larger than {self._max_request_bytes} bytes")
+            await _unread(too_large, 413)(scope, receive, send)
         else:
             await self._app(scope, _Replay(body, receive), send)
 
@@ -69,15 +76,29 @@ class Guard:
             return Unauthorized(
                 "this server wants a token", hint="send: Authorization: Bearer TOKEN"
             )
-        host = urlsplit(f"//{headers.get(b'host', b'').decode('latin-1')}").hostname or ""
-        origin = headers.get(b"origin")
-        page = urlsplit((origin or b"").decode("latin-1")).hostname or ""
-        if not is_loopback(host) or (origin is not None and not is_loopback(page)):
+        host, origin = _host_in(b"//" + headers.get(b"host", b"")), headers.get(b"origin")
+        if not is_loopback(host) or (origin is not None and not is_loopback(_host_in(origin))):
             return Unauthorized(
                 "without a token only this machine is served, by the name localhost or 127.0.0.1",
                 hint="set HEADWATER_VIEWS_TOKEN to serve others",
             )
         return None
+
+
+def _unread(error: HeadwaterError, status: int) -> JSONResponse:
+    """The answer to a request whose body is not read to its end: the connection is of no use any more."""
+    response = answer_to(error)
+    response.status_code = status
+    response.headers["Connection"] = "close"
+    return response
+
+
+def _host_in(url: bytes) -> str:
+    """Empty if there is none, or it makes no sense."""
+    try:
+        return urlsplit(url.decode("latin-1")).hostname or ""
+    except ValueError:
+        return ""
 
 
 class _Replay:

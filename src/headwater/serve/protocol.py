@@ -18,7 +18,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(HEAD_WITHIN_S, transport.close)
+        self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._met_deadline()
@@ -26,6 +26,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         if self._is_in_head:
+            self._expect_head()
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEAD_BYTES:
                 self.send_400_response("The head of the request is too large.")
@@ -41,6 +42,10 @@ class BoundedHttp(HttpToolsProtocol):
         """The next request on this connection; between them the keep-alive timeout counts."""
         self._is_in_head, self._head_bytes = True, 0
         super().on_message_complete()
+
+    def _expect_head(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(HEAD_WITHIN_S, self.transport.close)
 
     def _met_deadline(self) -> None:
         if self._deadline is not None:

@@ -5,10 +5,11 @@ import asyncio
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from headwater.errors import InvalidRequest, NotSupported, Unavailable
+from headwater.errors import Corruption, InvalidRequest, NotSupported, Unavailable
 from headwater.followers.follower import Follower
 from headwater.followers.sqlite.query import Limits, NoSuchTable, Table, run_query, views_in
 from headwater.followers.sqlite.reader import SqliteReader
+from headwater.followers.store import Store
 from headwater.serve.answers import QueryAnswer, QueryRequest
 from headwater.serve.as_of import as_of_answer
 from headwater.serve.failures import DOCUMENTED
@@ -75,15 +76,20 @@ async def _run(serving: Serving, chosen: list[Follower], question: QueryRequest)
             f"{settings.max_queries} other queries are running", hint="ask again"
         ) from error
     try:
+        stores = [served_of(each) for each in chosen]
         return await serving.in_thread(
-            run_query, question.sql, question.parameters, _readers(chosen), limits
+            run_query, question.sql, question.parameters, _readers(stores), limits
         )
+    except Corruption:
+        for each, store in zip(chosen, stores, strict=True):
+            each.note_damage(store)
+        raise
     finally:
         serving.queries.release()
 
 
-def _readers(chosen: list[Follower]) -> dict[str, SqliteReader]:
-    readers = {each.view.name: served_of(each).reader for each in chosen}
+def _readers(stores: list[Store]) -> dict[str, SqliteReader]:
+    readers = {each.view.name: each.reader for each in stores}
     for name, reader in readers.items():
         if not isinstance(reader, SqliteReader):
             raise NotSupported(f"view {name!r} is kept in a store without SQL")

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from headwater.client.client import Client
 from headwater.clock import Clock
 from headwater.config import ViewSettings
-from headwater.errors import Unavailable
+from headwater.errors import Corruption, Unavailable
 from headwater.followers.follower import Follower
 from headwater.followers.followers import Followers
 from headwater.followers.store import Reader, Store
@@ -71,7 +71,11 @@ class Serving:
 
     async def _ask(self, follower: Follower, question: Callable[[Store, Reader], T]) -> T:
         served = served_of(follower)
-        return await self.in_thread(question, served, served.reader)
+        try:
+            return await self.in_thread(question, served, served.reader)
+        except Corruption:
+            follower.note_damage(served)
+            raise
 
     @contextmanager
     def subscriber(self) -> Iterator[None]:

@@ -165,8 +165,8 @@ class Subscription:
             self._serving.aside(changelog.close)
 
     async def _resync(self, why: str) -> AsyncGenerator[bytes]:
-        """Tell the reader to forget everything, and begin again."""
-        yield event("resync", as_json({"reason": why}))
+        """Tell the reader to forget everything, the last id too, and begin again."""
+        yield event("resync", as_json({"reason": why}), id_text="")
         async for piece in self._start_over():
             yield piece
 

@@ -5,17 +5,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from headwater.client.record_json import as_json
-from headwater.errors import InvalidRequest
-from headwater.followers.changes import Positions
+from headwater.errors import Corruption, InvalidRequest
+from headwater.followers.changes import Positions, decode_change
 from headwater.followers.follower import Follower
 from headwater.followers.tail import Chunk, Tail
 from headwater.serve.event_ids import EventId
 from headwater.serve.events import event, in_pieces
 from headwater.serve.serving import Serving, served_of
 from headwater.serve.snapshots import Spool
-from headwater.views import View, decode_key
+from headwater.views import View
 from headwater.views.matching import Test, key_values, matcher
-from headwater.views.rows import decode_row
 from headwater.views.where import Where, parse_where
 
 _UNKNOWN: Final[Mapping[str, Any]] = {}
@@ -66,7 +65,11 @@ class ViewFeed:
             return None
         served = served_of(self._follower)
         self._take_over(served.view)
-        return await self._serving.snapshots.take(served, self._where, self.tail)
+        try:
+            return await self._serving.snapshots.take(served, self._where, self.tail)
+        except Corruption:
+            self._follower.note_damage(served)
+            raise
 
     def reason_to_resync(self, last: EventId, now_ms: int) -> str:
         now = self.tail.now
@@ -167,10 +170,9 @@ class ViewFeed:
 def _decoded(view: View, chunk: Chunk) -> Iterator[Change]:
     """Without those that are no changes: they are in the dead-letter topic, or were replaced at once."""
     for place, (key, value) in enumerate(zip(chunk.poll.keys, chunk.poll.values, strict=True)):
-        if key is None or place in chunk.rejected:
+        if place in chunk.rejected:
             continue
         try:
-            row = None if value is None else decode_row(view, value)
-            yield Change(place, decode_key(view, key), row)
+            yield Change(place, *decode_change(view, key, value))
         except InvalidRequest:
             continue

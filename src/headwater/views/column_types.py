@@ -44,8 +44,15 @@ _SIMPLE: Final[dict[str, Kind]] = {
 }
 _DECIMAL: Final = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 _NESTED: Final = re.compile(r"(array|map|struct)<.*>", re.DOTALL)
-_EXACT: Final = Context(prec=100)
 _NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_MOMENTS: Final = ("date", "timestamp", "timestamp_ntz")
+_NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
+_HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
+_NUL_IN_JSON: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+_MOST_DIGITS: Final = 100
+_EXACT: Final = Context(prec=_MOST_DIGITS)
+_EXACT_AS_FLOAT: Final = 15
+"""A decimal of so many digits may be kept as floating point, and comes back as it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,19 @@ class ColumnType:
             raise InvalidRequest(
                 f"{_shown(value)} is not a {self.name}", hint=self.example
             ) from error
+
+    def read(self, value: Any, *, in_any_spelling: bool = False) -> Any:
+        """The canonical form of a JSON value in a record: stricter than `canonical` is with people."""
+        if value is None:
+            return None
+        try:
+            found = self.canonical(value) if _is_in_json(self, value) else None
+        except (ValueError, RecursionError):
+            found = None
+        is_respelt = self.kind in _MOMENTS and found != value
+        if found is None or (is_respelt and not in_any_spelling):
+            raise InvalidRequest(f"{_shown(value)} is not a {self.name}", hint=self.example)
+        return found
 
     def python(self, value: Any) -> Any:
         """The Python object for a JSON value: datetime, date, Decimal, bytes; None stays None."""
@@ -113,6 +133,8 @@ def _boolean(_: ColumnType, value: Any) -> bool:
 def _integer(of: ColumnType, value: Any) -> int:
     if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
         raise TypeError(value)
+    if isinstance(value, Decimal) and (value.adjusted() > of.bits or value % 1):
+        raise ValueError(value)
     number = int(value)
     if not -(1 << (of.bits - 1)) <= number < 1 << (of.bits - 1):
         raise OverflowError(value)
@@ -124,7 +146,7 @@ def _floating(_: ColumnType, value: Any) -> float | str:
         raise TypeError(value)
     number = _NOT_FINITE[value] if value in _NOT_FINITE else float(value)
     if math.isfinite(number):
-        return number
+        return number or 0.0  # there is one zero
     return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
 
 
@@ -136,13 +158,16 @@ def _decimal(of: ColumnType, value: Any) -> str:
         raise ValueError(value)
     exponent = number.as_tuple().exponent
     assert isinstance(exponent, int)
-    if exponent < -of.scale:  # finer than the column: kept as it is, never rounded
-        return f"{number:f}"
-    return f"{number.quantize(Decimal(1).scaleb(-of.scale), context=_EXACT):f}"
+    if exponent < -_MOST_DIGITS:  # written out it could be of any length
+        raise ValueError(value)
+    number = number or abs(number)  # there is one zero
+    fitted = number.quantize(Decimal(1).scaleb(-of.scale), context=_EXACT)
+    # What is finer than the column is kept as it is, never rounded.
+    return f"{fitted:f}" if fitted == number else f"{number:f}".rstrip("0")
 
 
 def _string(_: ColumnType, value: Any) -> str:
-    if not isinstance(value, str):
+    if not isinstance(value, str) or _HALF_PAIR.search(value):
         raise TypeError(value)
     return value
 
@@ -150,8 +175,7 @@ def _string(_: ColumnType, value: Any) -> str:
 def _binary(_: ColumnType, value: Any) -> str:
     if isinstance(value, bytes | bytearray | memoryview):
         return b64encode(value).decode()
-    b64decode(value, validate=True)
-    return str(value)
+    return b64encode(b64decode(value, validate=True)).decode()
 
 
 def _date(_: ColumnType, value: Any) -> str:
@@ -175,8 +199,46 @@ def _timestamp_ntz(_: ColumnType, value: Any) -> str:
 
 
 def _json(_: ColumnType, value: Any) -> Any:
-    json.dumps(value, allow_nan=False)
-    return value
+    return json.loads(json.dumps(value, allow_nan=False, default=_as_float))
+
+
+def _as_float(value: Any) -> float:
+    """Numbers in nested values are those of JSON."""
+    if not isinstance(value, Decimal):
+        raise TypeError(value)
+    return float(value)
+
+
+def _is_in_json(of: ColumnType, value: Any) -> bool:
+    """Whether a value that was read from JSON may stand for one of this type."""
+    match of.kind:
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            return not isinstance(value, str) or _NUMBER.fullmatch(value) is not None
+        case "floating":
+            is_number = not isinstance(value, str) or value in _NOT_FINITE
+            return is_number or _NUMBER.fullmatch(value) is not None
+        case "decimal":
+            is_number = not isinstance(value, str) or _NUMBER.fullmatch(value) is not None
+            return is_number and _has_room(of, value)
+        case "json":
+            text = json.dumps(value, ensure_ascii=False, default=_as_float)
+            return not _HALF_PAIR.search(text) and not _NUL_IN_JSON.search(text)
+    # Not every store can keep a NUL or half of a surrogate pair.
+    return isinstance(value, str) and not _HALF_PAIR.search(value) and "\0" not in value
+
+
+def _has_room(of: ColumnType, value: Any) -> bool:
+    """Whether no digit of it would be lost."""
+    if isinstance(value, bool | list | dict):
+        return False
+    number = Decimal(repr(value) if isinstance(value, float) else value)
+    if not number:
+        return True
+    digits = len(number.normalize(_EXACT).as_tuple().digits)
+    most = _EXACT_AS_FLOAT if of.precision <= _EXACT_AS_FLOAT else _MOST_DIGITS - 1
+    return digits <= most
 
 
 _CANONICAL: Final[dict[Kind, Callable[[ColumnType, Any], Any]]] = {

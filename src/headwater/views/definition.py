@@ -58,6 +58,7 @@ class View:
         nested = [each.name for each in self.columns if each.type.kind == "json"]
         checks = {
             "its name has other characters than a-z A-Z 0-9 . _ -": _NAME.fullmatch(self.name),
+            "its name is that of a directory": self.name not in (".", ".."),
             f"{self.topic!r} is not a name of a topic": _NAME.fullmatch(self.topic),
             f"it has {len(names)} columns": 0 < len(names) <= _MOST_COLUMNS,
             "a column has no name, or quotes or control characters in it": all(

@@ -7,6 +7,7 @@ Compaction compares bytes, so the same key must always be the same bytes.
 
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from headwater.errors import InvalidRequest
@@ -44,10 +45,37 @@ def encode_key(view: View, values: Mapping[str, Any]) -> bytes:
 
 def decode_key(view: View, raw: bytes) -> dict[str, Any]:
     """Read a record's key; raises `InvalidRequest` when it is not the key of this view."""
-    try:
-        content = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise InvalidRequest(f"the key is not JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise InvalidRequest("the key is not a JSON object")
+    content = parse_object(raw, "key")
+    for column in view.key_columns:
+        column.type.read(content.get(column.name), in_any_spelling=True)
     return canonical_key(view, content)
+
+
+def parse_object(raw: bytes, what: str) -> dict[str, Any]:
+    """A JSON object with exact numbers; raises `InvalidRequest`, one clause."""
+    try:
+        content = json.loads(raw.decode(), parse_float=exact_number, parse_constant=_no_constant)
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"the {what} is not UTF-8") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidRequest(f"the {what} is not JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise InvalidRequest(f"the {what} is not a JSON object")
+    return content
+
+
+def exact_number(text: str) -> float | Decimal:
+    """A decimal with more digits than a double keeps stays exact."""
+    number = float(text)
+    return (
+        number
+        if len(text) <= 15
+        else Decimal(text)
+        if Decimal(repr(number)) != Decimal(text)
+        else number
+    )
+
+
+def _no_constant(name: str) -> float:
+    """Python reads NaN and Infinity without quotes; JSON does not have them."""
+    raise ValueError(name)

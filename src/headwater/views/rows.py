@@ -6,12 +6,11 @@ key and value belong together.
 
 import json
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 from headwater.errors import InvalidRequest
-from headwater.views.definition import View
-from headwater.views.keys import canonical_key
+from headwater.views.definition import Column, View
+from headwater.views.keys import canonical_key, parse_object
 
 
 def encode_row(view: View, values: Mapping[str, Any]) -> bytes:
@@ -29,23 +28,24 @@ def encode_row(view: View, values: Mapping[str, Any]) -> bytes:
 
 
 def decode_row(view: View, raw: bytes) -> dict[str, Any]:
-    """Read a record's value: canonical, every column there, in the order of the definition."""
+    """Read a record's value: canonical, every column there, in the order of the definition.
+
+    Raises `InvalidRequest`, one clause, for what does not fit: this is what every store must reject.
+    """
+    content = parse_object(raw, "value")
+    return {each.name: _read(view, each, content.get(each.name)) for each in view.columns}
+
+
+def encode_canonical(view: View, row: Mapping[str, Any]) -> bytes:
+    """The bytes of a value for a row that `decode_row` has read."""
+    key_first = {name: row[name] for name in view.key} | dict(row)
+    return json.dumps(key_first, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _read(view: View, column: Column, value: Any) -> Any:
+    if value is None and not column.is_nullable:
+        raise InvalidRequest(f"{column.name} is null or missing")
     try:
-        content = json.loads(raw, parse_float=exact_number)
-    except (ValueError, RecursionError) as error:
-        raise InvalidRequest(f"the value is not JSON: {error}") from error
-    if not isinstance(content, dict):
-        raise InvalidRequest("the value is not a JSON object")
-    return {each.name: each.type.canonical(content.get(each.name)) for each in view.columns}
-
-
-def exact_number(text: str) -> float | Decimal:
-    """A decimal with more digits than a double keeps stays exact."""
-    number = float(text)
-    return (
-        number
-        if len(text) <= 15
-        else Decimal(text)
-        if Decimal(repr(number)) != Decimal(text)
-        else number
-    )
+        return column.type.read(value, in_any_spelling=column.name in view.key)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{column.name} is not a {column.type.name}") from error

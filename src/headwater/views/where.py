@@ -11,6 +11,7 @@ Python: an expression becomes the terms below, which a store turns into its own 
 
 import ast
 from dataclasses import dataclass
+from keyword import iskeyword
 from typing import Any, Final, Literal
 
 from headwater.errors import InvalidRequest
@@ -88,7 +89,8 @@ def parse_where(view: View, text: str) -> Where:
     except (SyntaxError, RecursionError, ValueError, MemoryError) as error:
         raise InvalidRequest(
             f"{text!r} is not a filter: {error}",
-            hint=f"write, for example: {view.key[0]} == ... and {view.columns[-1].name} != None",
+            hint=f"write, for example: {_written(view.key[0])} == ... and "
+            f"{_written(view.columns[-1].name)} != None",
         ) from error
     return Where(text, term, frozenset(parser.columns))
 
@@ -167,7 +169,7 @@ class _Parser:
                 if column.type.kind != "string"
                 else f"{test} needs text, not {value!r}"
             )
-        return Text(column, test, value)
+        return Text(column, test, column.type.canonical(value))
 
     def _truth(self, column: Column) -> Term:
         if column.type.kind != "boolean":
@@ -193,6 +195,12 @@ class _Parser:
             )
         self.columns.add(name)
         return column
+
+
+def _written(column: str) -> str:
+    """How a filter names a column."""
+    is_name = column.isidentifier() and not iskeyword(column)
+    return column if is_name else f"row[{column!r}]"
 
 
 def _refused(node: ast.expr) -> InvalidRequest:

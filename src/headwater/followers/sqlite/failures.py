@@ -24,9 +24,19 @@ def translated(file: Path) -> Iterator[None]:
         raise error_of(error, file) from error
 
 
+@contextmanager
+def closed_on_failure(db: sqlite3.Connection) -> Iterator[None]:
+    """Around the first use of a connection: a file that turns out to be damaged is let go."""
+    try:
+        yield
+    except BaseException:
+        db.close()
+        raise
+
+
 def error_of(error: sqlite3.Error, file: Path) -> HeadwaterError:
     name = getattr(error, "sqlite_errorname", "") or ""
-    if name.startswith(_DAMAGED):
+    if is_damage(error):
         return Corruption(
             f"{file} is damaged: {error}", hint="the view is built again from its topic"
         )
@@ -35,6 +45,10 @@ def error_of(error: sqlite3.Error, file: Path) -> HeadwaterError:
             f"{file} cannot be written: {error}", hint="free some space: it goes on by itself"
         )
     return Unavailable(f"{file}: {error}")
+
+
+def is_damage(error: Exception) -> bool:
+    return (getattr(error, "sqlite_errorname", "") or "").startswith(_DAMAGED)
 
 
 def is_about_data(error: sqlite3.Error) -> bool:

@@ -14,14 +14,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from headwater.errors import InvalidRequest, TimedOut
+from headwater.errors import Corruption, InvalidRequest, TimedOut
 from headwater.followers.changes import Positions
 from headwater.followers.sqlite.columns import add_decimal_collation, quoted
+from headwater.followers.sqlite.failures import is_damage, translated
 from headwater.followers.sqlite.reader import SqliteReader
 from headwater.followers.sqlite.sql_text import name_views
 
 MOST_VIEWS: Final = 10
 LONGEST_VALUE: Final = 1 << 20
+FEW_COLUMNS: Final = 50
+"""So many may be asked for in any case, and twice as many as the views have."""
 _CACHE_KIB: Final = 8192
 _STEPS_BETWEEN_LOOKS: Final = 1_000
 _LIMITS: Final = {
@@ -83,7 +86,9 @@ def run_query(
         query = stack.enter_context(_Query(limits))
         for name, reader in views.items():
             stack.enter_context(reader.held())
-            query.attach(name, reader, _aliases(name, views))
+            with translated(reader.file):
+                query.attach(name, reader, _aliases(name, views))
+        query.limit_columns(sum(len(each.schema.columns) for each in views.values()))
         return query.run(text, parameters)
 
 
@@ -131,6 +136,11 @@ class _Query:
                 f"CREATE TEMP VIEW {quoted(alias)} AS SELECT {reader.schema.names} FROM {schema}.rows"
             )
 
+    def limit_columns(self, of_views: int) -> None:
+        """A row is in memory as a whole: each of its values may be large, so they may not be many."""
+        most = min(max(FEW_COLUMNS, 2 * of_views), self._db.getlimit(sqlite3.SQLITE_LIMIT_COLUMN))
+        self._db.setlimit(sqlite3.SQLITE_LIMIT_COLUMN, most)
+
     def run(self, text: str, parameters: Sequence[Any]) -> Table:
         self._db.execute("BEGIN")
         as_of = {
@@ -159,9 +169,14 @@ class _Query:
         rows: list[list[Any]] = []
         size = 0
         for line in cursor:
+            size += sum(len(each) if isinstance(each, str | bytes) else 8 for each in line)
+            if size > self._limits.answer_bytes and not rows:
+                raise InvalidRequest(
+                    f"a row of the answer is larger than {self._limits.answer_bytes} bytes",
+                    hint="select fewer columns, or parts of them with substr",
+                )
             if len(rows) == self._limits.rows or size > self._limits.answer_bytes:
                 return rows, True
-            size += sum(len(each) if isinstance(each, str | bytes) else 8 for each in line)
             rows.append([_json_value(each) for each in line])
         return rows, False
 
@@ -170,6 +185,10 @@ class _Query:
             return TimedOut(
                 f"the query took longer than {self._limits.time_s:g} s",
                 hint="ask for less: fewer rows, a range of the key, a view that is aggregated",
+            )
+        if is_damage(error):
+            return Corruption(
+                f"a view of the query is damaged: {error}", hint="it is built again from its topic"
             )
         if getattr(error, "sqlite_errorname", "") == "SQLITE_AUTH":
             return InvalidRequest("a query may only SELECT from views", hint=str(error))

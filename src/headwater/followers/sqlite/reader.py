@@ -11,7 +11,7 @@ from typing import Any, Final
 from headwater.errors import Unavailable
 from headwater.followers.changes import Positions
 from headwater.followers.sqlite.columns import add_decimal_collation
-from headwater.followers.sqlite.failures import translated
+from headwater.followers.sqlite.failures import closed_on_failure, translated
 from headwater.followers.sqlite.schema import Schema
 from headwater.followers.sqlite.where_sql import condition
 from headwater.followers.store import Answer, Page, Row
@@ -160,6 +160,7 @@ def open_for_reading(file: Path) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,
     )
-    add_decimal_collation(db)
-    db.execute("PRAGMA query_only = true")
+    with closed_on_failure(db):
+        add_decimal_collation(db)
+        db.execute("PRAGMA query_only = true")
     return db

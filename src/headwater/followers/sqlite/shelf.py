@@ -16,6 +16,8 @@ logger = logging.getLogger(__name__)
 
 OLDEST: Final = (3, 38, 0)
 _SUFFIX: Final = ".sqlite"
+_TAKEN: Final = ("lock", "views.json")
+"""Files of the directory itself: a view of such a name lies in `lock~`."""
 
 
 class SqliteShelf:
@@ -36,7 +38,8 @@ class SqliteShelf:
             raise StorageFailed(f"{directory} cannot be used: {error.strerror or error}") from error
 
     def names(self) -> list[str]:
-        return sorted(each.name for each in self.directory.iterdir() if each.is_dir())
+        folders = (each.name for each in self.directory.iterdir() if each.is_dir())
+        return sorted(each.removesuffix("~") for each in folders)
 
     def stores(self, name: str) -> list[Store]:
         found: list[Store] = []
@@ -57,7 +60,7 @@ class SqliteShelf:
     def create(self, view: View, topic_id: str, start: Positions, now_ms: int) -> Store:
         files = self._files(view.name)
         generation = int(files[-1].stem) + 1 if files else 1
-        file = self.directory / view.name / f"{generation:08d}{_SUFFIX}"
+        file = self._folder(view.name) / f"{generation:08d}{_SUFFIX}"
         try:
             file.parent.mkdir(exist_ok=True)
         except OSError as error:
@@ -73,7 +76,10 @@ class SqliteShelf:
         self._lock.close()
 
     def _files(self, name: str) -> list[Path]:
-        return sorted((self.directory / name).glob(f"*{_SUFFIX}"))
+        return sorted(self._folder(name).glob(f"*{_SUFFIX}"))
+
+    def _folder(self, name: str) -> Path:
+        return self.directory / (f"{name}~" if name in _TAKEN else name)
 
 
 def _delete(file: Path) -> None:

@@ -10,14 +10,19 @@ import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
 from headwater.errors import Conflict, Corruption, InvalidRequest
 from headwater.followers.changes import Changes, Positions, Rejected
 from headwater.followers.sqlite.columns import add_decimal_collation
-from headwater.followers.sqlite.failures import is_about_data, reason_of, translated
+from headwater.followers.sqlite.failures import (
+    closed_on_failure,
+    is_about_data,
+    reason_of,
+    translated,
+)
 from headwater.followers.sqlite.reader import SqliteReader
 from headwater.followers.sqlite.schema import Schema
 from headwater.followers.store import Reject, Row
@@ -62,15 +67,13 @@ class SqliteStore:
             "caught_up_ms": "0",
             "begun_ms": str(now_ms),
         }
-        with translated(file):
-            db = _open(file)
+        with translated(file), closing(_open(file)) as db:
             db.execute("BEGIN IMMEDIATE")
             for statement in Schema(view).tables():
                 db.execute(statement)
             db.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
             db.executemany("INSERT INTO positions VALUES (?, ?)", start.items())
             db.execute("COMMIT")
-            db.close()
         return cls(file)
 
     @property
@@ -235,9 +238,10 @@ def _refuse_unstorable_text(taken: str) -> None:
 
 def _open(file: Path) -> sqlite3.Connection:
     db = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
-    add_decimal_collation(db)
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = NORMAL")
-    db.execute(f"PRAGMA cache_size = -{CACHE_BYTES >> 10}")
-    db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+    with closed_on_failure(db):
+        add_decimal_collation(db)
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute(f"PRAGMA cache_size = -{CACHE_BYTES >> 10}")
+        db.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
     return db
