@@ -230,6 +230,18 @@ class TestMeaning:
         assert one(pa.decimal128(10, 2), b"0.10") == Decimal("0.10")
         assert one(pa.decimal128(10, 1), b'"1.10"') == Decimal("1.1")
         assert str(one(pa.float64(), b"NaN")) == "nan"
+        assert (
+            str(one(pa.float64(), b'"NaN"')) == "nan"
+        )  # as Spark's to_json and our outputs write it
+        assert one(pa.float32(), b'"-Infinity"') == float("-inf")
+
+    def test_decimals_of_more_digits_than_python_computes_with(self) -> None:
+        large, digits = pa.decimal128(38, 18), b"12345678901234567890.123456789012345678"
+        assert one(large, digits) == Decimal(digits.decode())
+        assert one(large, b"1.234567890123456789e19") == Decimal(12345678901234567890)
+        assert one(pa.decimal128(38, 0), b"9." + b"9" * 37 + b"e37") == 10**38 - 1
+        refused = reason(pa.schema([("a", large)]), b'{"a":' + digits + b"1}")
+        assert refused.startswith("field a is not a number with 18 decimals")
 
     def test_times(self) -> None:
         noon = datetime(2026, 9, 1, 12, tzinfo=UTC)
@@ -283,7 +295,7 @@ class TestMeaning:
             (b'{"a":1', "the value is not JSON: Expecting ',' delimiter"),
             (b"[1]", "the value is not a JSON object"),
             (b'{"a":"\xff"}', "the value is not UTF-8"),
-            (b'{"b":' + b"[" * 5000 + b"]" * 5000 + b"}", "the value is nested too deeply"),
+            (b'{"b":' + b"[" * 50_000 + b"]" * 50_000 + b"}", "the value is nested too deeply"),
         ],
     )
     def test_a_refusal_says_why(self, value: bytes, said: str) -> None:

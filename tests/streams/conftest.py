@@ -8,9 +8,10 @@ import pytest
 
 from headwater.testing import Broker
 from rigs.client_fixtures import client, group, new_topic, topic
+from streams.folder import folder
 from streams.shop import shop
 
-__all__ = ["client", "group", "new_topic", "shop", "topic"]
+__all__ = ["client", "folder", "group", "new_topic", "shop", "topic"]
 
 
 HERE = Path(__file__).parent

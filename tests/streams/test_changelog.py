@@ -95,6 +95,35 @@ def test_an_empty_topic_is_an_empty_table(
     assert rows(table(spark, broker, folder)) == {}
 
 
+def test_a_schema_that_grows_is_read_anew(
+    spark: SparkSession, broker: Broker, folder: Path
+) -> None:
+    broker.create_topic(TOPIC, partitions=1)
+    put(broker, {1: "Ada", 2: "Bob"})
+    put(broker, {2: None})
+    plan_batch(folder, 0)
+    assert rows(table(spark, broker, folder)) == {1: "Ada"}
+    grown = table(spark, broker, folder, valueSchema="id LONG, name STRING, city STRING")
+    assert [tuple(row) for row in grown.collect()] == [(1, "Ada", None)]
+    plan_batch(folder, 1)
+    put(broker, {3: "Cid"})
+    grown = table(spark, broker, folder, valueSchema="id LONG, name STRING, city STRING")
+    assert rows(grown) == {1: "Ada", 3: "Cid"}
+
+
+def test_a_deletion_counts_also_where_a_column_is_never_null(
+    spark: SparkSession, broker: Broker, folder: Path
+) -> None:
+    broker.create_topic(TOPIC, partitions=1)
+    put(broker, {1: "Ada", 2: "Bob", 3: "Cid"})
+    put(broker, {1: None, 3: None})
+    put(broker, {3: "Eve"})
+    never_null = "id LONG NOT NULL, name STRING NOT NULL"
+    assert rows(table(spark, broker, folder, valueSchema=never_null)) == {2: "Bob", 3: "Eve"}
+    with headwater.connect(broker.bootstrap) as client:
+        assert f"{TOPIC}.dead" not in client.admin.topics.names()
+
+
 def test_a_value_that_cannot_be_read_is_a_dead_letter_and_leaves_the_row_as_it_was(
     spark: SparkSession, broker: Broker, folder: Path
 ) -> None:

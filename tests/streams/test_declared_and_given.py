@@ -1,5 +1,7 @@
 """What a pipeline declares of an output is what its queries give, or nothing runs."""
 
+from collections.abc import Callable
+
 import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -63,6 +65,50 @@ def test_readers_of_a_table_see_the_columns_of_all_its_flows(shop: Shop) -> None
     shop.pipeline.table(name="copied")(lambda all: all)  # noqa: A006
     planned = {each.flow.name: each for each in shop.runner.plan([shop.pipeline.graph()])}
     assert planned["copied"].schema.names == ["id", "total"]
+
+
+def test_readers_of_a_table_may_find_null_where_one_of_its_flows_never_gives_it(shop: Shop) -> None:
+    """Read as NOT NULL, rows of the other flow would become dead letters."""
+    always = F.struct(F.lit("x").alias("never")).alias("nested")
+    shop.pipeline.create_streaming_table("all")
+    shop.pipeline.append_flow(target="all", name="one")(
+        lambda orders: orders.select("id", F.lit("one").alias("source"), always)
+    )
+    shop.pipeline.append_flow(target="all", name="two")(lambda orders: orders.select("id"))
+    shop.pipeline.table(name="copied")(lambda all: all)  # noqa: A006
+    planned = {each.flow.name: each for each in shop.runner.plan([shop.pipeline.graph()])}
+    assert "NOT NULL" in planned["one"].schema.toDDL()
+    assert "NOT NULL" not in planned["copied"].schema.toDDL()
+
+
+def with_a_map_by_numbers(orders: DataFrame) -> DataFrame:
+    return orders.select(F.create_map("id", "total").alias("totals"))
+
+
+def with_a_span_of_time(orders: DataFrame) -> DataFrame:
+    return orders.select(F.expr("interval '1' day").alias("ago"))
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (with_a_map_by_numbers, "'given' cannot be read: the keys of a map in JSON are text"),
+        (with_a_span_of_time, "'given' cannot be read: "),
+    ],
+)
+def test_a_table_that_no_query_could_read_back_is_refused_where_one_does(
+    shop: Shop, body: Callable[[DataFrame], DataFrame], words: str
+) -> None:
+    shop.pipeline.table(name="given")(body)
+    shop.runner.plan([shop.pipeline.graph()])
+    shop.pipeline.table(name="copied")(lambda given: given)
+    assert words in refusal_of(shop)
+
+
+def test_a_schema_that_no_value_could_fill_is_refused(shop: Shop) -> None:
+    shop.pipeline.topic(shop.orders_topic, name="raw", schema="counts MAP<INT, LONG>")
+    shop.pipeline.table(name="copied")(lambda raw: raw)
+    assert "'raw' cannot be read: the keys of a map in JSON are text" in refusal_of(shop)
 
 
 def with_a_nested_key(orders: DataFrame) -> DataFrame:

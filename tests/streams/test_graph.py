@@ -6,11 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from headwater.errors import InvalidRequest, NotFound
 from headwater.streams.datasets import Expectation, MaterializedView, Table
 from headwater.streams.discovery import find_pipelines
 from headwater.streams.pipeline import Pipeline
+from headwater.streams.user_files import NeedsSpark
 
 ORDERS = "id LONG, customer LONG, total DOUBLE, at TIMESTAMP"
 
@@ -246,6 +248,8 @@ def test_pipelines_are_found_in_the_files_of_a_folder(tmp_path: Path) -> None:
         ("", "no pipeline in"),
         ("import headwater as hw\nx = 1 / 0\n", "broken.py:2: ZeroDivisionError"),
         ("def (", "broken.py:1: SyntaxError"),
+        ("import sys\nsys.exit(3)\n", "broken.py:2: the file ends the program that reads it"),
+        ("x = 1\nimport helper_of_broken\n", "helper_of_broken.py:3: SyntaxError: invalid syntax$"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named_with_its_line(
@@ -253,8 +257,37 @@ def test_a_file_that_cannot_be_used_is_named_with_its_line(
 ) -> None:
     file = tmp_path / "broken.py"
     file.write_text(content)
+    (tmp_path / "helper_of_broken.py").write_text("x = 1\n\ndef (:\n")
     with pytest.raises((InvalidRequest, NotFound), match=words):
         find_pipelines(file)
+
+
+def test_a_file_that_is_no_python_and_a_folder_without_any_are_told(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("not a program")
+    with pytest.raises(InvalidRequest, match=r"notes\.txt is not a file of Python"):
+        find_pipelines(tmp_path / "notes.txt")
+    with pytest.raises(NotFound, match=f"there is no file of Python in {tmp_path} "):
+        find_pipelines(tmp_path)
+
+
+def test_files_of_a_folder_that_have_nothing_to_do_with_pipelines_are_not_run(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "script.py").write_text("import os\nraise ValueError\n")
+    with pytest.raises(NotFound, match=f"there is no pipeline in {tmp_path} "):
+        find_pipelines(tmp_path)
+    (tmp_path / "of_the_shop.py").write_text('import headwater as hw\nshop = hw.Pipeline("shop")\n')
+    (tmp_path / "steps.py").write_text("def declare(it):\n    it.table(name='a')(lambda: None)\n")
+    (tmp_path / "zz_more.py").write_text(
+        "from of_the_shop import shop\nfrom steps import declare\ndeclare(shop)\n"
+    )
+    (pipeline,) = find_pipelines(tmp_path)
+    assert [each.name for each in pipeline.graph().queries] == ["a"]
+
+
+def test_a_file_may_have_the_name_of_what_it_imports(tmp_path: Path) -> None:
+    (tmp_path / "headwater.py").write_text('import headwater as hw\nshop = hw.Pipeline("shop")\n')
+    assert [each.name for each in find_pipelines(tmp_path)] == ["shop"]
 
 
 def test_a_file_for_sparks_own_pipelines_is_read_as_it_is(tmp_path: Path) -> None:
@@ -372,3 +405,26 @@ def test_files_that_need_spark_are_read_again_from_the_beginning(
         find_pipelines(path)
     (pipeline,) = find_pipelines(path, lambda: monkeypatch.setenv("SPARK_IS_THERE", "yes"))
     assert [each.name for each in pipeline.graph().queries] == ["numbers"]
+
+
+@pytest.mark.parametrize("made", ["SparkSession.active()", "SparkSession.builder.getOrCreate()"])
+def test_a_file_that_takes_or_makes_a_session_gets_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: str
+) -> None:
+    """One of its own would have neither the master of the profile nor our Python in its workers."""
+    (tmp_path / "session_of.py").write_text(
+        f"from pyspark.sql import SparkSession\nsession = {made}\n"
+    )
+    (tmp_path / "sales.py").write_text(
+        "import headwater as hw\nfrom session_of import session\nsales = hw.Pipeline(str(session))\n"
+    )
+    sessions: list[str] = []
+    monkeypatch.setattr(SparkSession, "_instantiatedSession", None)
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: sessions[0] if sessions else None)
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", lambda _: sessions[0])
+    with pytest.raises(NeedsSpark, match=r"sales\.py:2: "):
+        find_pipelines(tmp_path / "sales.py")
+    sys.modules.pop("session_of", None)
+    (pipeline,) = find_pipelines(tmp_path / "sales.py", lambda: sessions.append("ours"))
+    assert pipeline.name == "ours"
+    sys.modules.pop("session_of")

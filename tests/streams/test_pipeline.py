@@ -165,6 +165,18 @@ def test_what_spark_would_refuse_later_is_refused_before_anything_runs(
     assert all(word in message for word in words), message
 
 
+def test_of_two_refusals_that_one_is_told_which_no_other_mode_would_mend(shop: Shop) -> None:
+    @shop.pipeline.materialized_view(key="customer")
+    def wrong(orders: DataFrame) -> DataFrame:
+        return orders.groupBy("customer").agg(F.count_distinct("id").alias("orders"))
+
+    with pytest.raises(InvalidRequest) as refusal:
+        shop.runner.plan([shop.pipeline.graph()])
+    message = str(refusal.value)
+    assert "'wrong' cannot run as a stream: Distinct aggregations are not supported" in message
+    assert "SQLSTATE" not in message
+
+
 def test_a_continuous_run_takes_in_what_comes_pauses_and_goes_on(shop: Shop) -> None:
     shop.pipeline.materialized_view(key="customer", name="totals")(per_customer)
     shop.order((1, 1, 10.0))

@@ -1,82 +1,34 @@
-"""`headwater pipeline` as a person types it, in a folder of its own, held to docs/cli-json.md."""
+"""`headwater pipeline` as a person types it, in a folder of its own."""
 
-import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import jsonschema
 import pytest
 
-from cli.test_json_contract import SCHEMAS, strict
 from headwater.client import Client
-
-PIPELINE = """
-import headwater as hw
-
-shop = hw.Pipeline("{name}")
-shop.topic("{topic}", name="orders", schema="id LONG, total DOUBLE")
-
-@shop.materialized_view(key="id")
-def totals(orders):
-    return orders.groupBy("id").sum("total").withColumnRenamed("sum(total)", "total")
-"""
+from streams.folder import PIPELINE, Folder
 
 
-class Folder:
-    """A user's folder with one pipeline."""
+class ShopFolder(Folder):
+    """A folder with a pipeline of its own."""
 
     def __init__(self, path: Path, client: Client, topic: str) -> None:
-        self.path = path
+        super().__init__(path, client)
         self.pipeline = f"shop-{topic}"
-        self.bootstrap = client.connection.address.bootstrap
-        (path / "pipelines").mkdir()
         self.write(PIPELINE.format(name=self.pipeline, topic=topic))
-
-    def write(self, content: str) -> None:
-        (self.path / "pipelines" / "shop.py").write_text(content)
-
-    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "headwater", "--bootstrap", self.bootstrap, "pipeline"]
-        return subprocess.run(
-            [*command, *arguments], cwd=self.path, capture_output=True, text=True, check=False
-        )
-
-    def running(self) -> "subprocess.Popen[str]":
-        """`headwater pipeline run`, which ends only when it is told to."""
-        command = [
-            sys.executable,
-            "-m",
-            "headwater",
-            "--bootstrap",
-            self.bootstrap,
-            "pipeline",
-            "run",
-        ]
-        return subprocess.Popen(command, cwd=self.path, stderr=subprocess.PIPE, text=True)
-
-    def json(self, verb: str, *arguments: str) -> list[Any]:
-        done = self(verb, *arguments, "--json")
-        assert done.returncode == 0, done.stderr
-        documents = [json.loads(line) for line in done.stdout.splitlines()]
-        for each in documents:
-            jsonschema.validate(each, strict(SCHEMAS[f"headwater pipeline {verb}"]))
-        return documents
 
 
 @pytest.fixture
-def folder(tmp_path: Path, client: Client, topic: str) -> Folder:
-    return Folder(tmp_path, client, topic)
+def folder(tmp_path: Path, client: Client, topic: str) -> ShopFolder:
+    return ShopFolder(tmp_path, client, topic)
 
 
 def test_a_pipeline_is_checked_run_shown_paused_and_reset(
-    folder: Folder, client: Client, topic: str
+    folder: ShopFolder, client: Client, topic: str
 ) -> None:
     client.send(topic, {"id": 1, "total": 2.5})
     query, output = f"{folder.pipeline}.totals", f"{folder.pipeline}.totals"
@@ -97,7 +49,7 @@ def test_a_pipeline_is_checked_run_shown_paused_and_reset(
 
 
 @pytest.mark.long
-def test_a_file_that_needs_spark_to_be_read_gets_it(folder: Folder) -> None:
+def test_a_file_that_needs_spark_to_be_read_gets_it(folder: ShopFolder) -> None:
     folder.write(
         PIPELINE.format(name=folder.pipeline, topic="orders")
         + "\nfrom pyspark.sql import functions as F\ntwice = F.udf(lambda n: 2 * n, 'long')\n"
@@ -106,7 +58,7 @@ def test_a_file_that_needs_spark_to_be_read_gets_it(folder: Folder) -> None:
 
 
 @pytest.mark.long
-def test_a_failed_run_says_so_in_a_sentence_and_shows_no_java(folder: Folder) -> None:
+def test_a_failed_run_says_so_in_a_sentence_and_shows_no_java(folder: ShopFolder) -> None:
     folder.write(PIPELINE.format(name=folder.pipeline, topic="nowhere"))
     done = folder("run", "--once")
     assert done.returncode == 1
@@ -116,7 +68,7 @@ def test_a_failed_run_says_so_in_a_sentence_and_shows_no_java(folder: Folder) ->
 
 
 @pytest.mark.long
-def test_a_run_whose_spark_dies_ends_with_a_sentence(folder: Folder) -> None:
+def test_a_run_whose_spark_dies_ends_with_a_sentence(folder: ShopFolder) -> None:
     with folder.running() as run:
         for line in run.stderr:
             if line.startswith(f"{folder.pipeline}.totals running"):
@@ -132,7 +84,7 @@ def test_a_run_whose_spark_dies_ends_with_a_sentence(folder: Folder) -> None:
 
 @pytest.mark.long
 def test_ctrl_c_in_the_middle_of_a_batch_is_no_error(
-    folder: Folder, client: Client, topic: str
+    folder: ShopFolder, client: Client, topic: str
 ) -> None:
     query = f"{folder.pipeline}.totals"
     client.send(topic, {"id": 0, "total": 1.0})
@@ -145,6 +97,21 @@ def test_ctrl_c_in_the_middle_of_a_batch_is_no_error(
         run.send_signal(signal.SIGINT)
         said = run.stderr.read()
         assert (run.wait(), said) == (0, f"{query} stopped\n")
+
+
+@pytest.mark.long
+def test_who_ends_the_command_and_its_spark_at_once_gets_no_traceback(folder: ShopFolder) -> None:
+    """As timeout(1) and systemd do: they signal every process that the command has started."""
+    query = f"{folder.pipeline}.totals"
+    with folder.running(start_new_session=True) as run:
+        for line in run.stderr:
+            if line.startswith(f"{query} running"):
+                break
+        os.killpg(run.pid, signal.SIGTERM)
+        said = run.stderr.read()
+        assert (run.wait(), said) == (0, f"{query} stopped\n")
+    (described,) = folder.json("describe", folder.pipeline)
+    assert (described["state"], described["error"]) == ("stopped", None)
 
 
 @contextmanager
@@ -186,7 +153,7 @@ def children_of(parent: int, words: bytes) -> list[int]:
 )
 @pytest.mark.parametrize("verb", ["graph", "check", "run"])
 def test_a_mistake_in_the_file_is_one_sentence_with_and_without_a_broker(
-    folder: Folder, verb: str, content: str, code: int, words: str
+    folder: ShopFolder, verb: str, content: str, code: int, words: str
 ) -> None:
     folder.write(content)
     folder.bootstrap = "127.0.0.1:1"
@@ -196,7 +163,7 @@ def test_a_mistake_in_the_file_is_one_sentence_with_and_without_a_broker(
     assert "Traceback" not in done.stderr
 
 
-def test_an_unknown_query_is_not_found(folder: Folder) -> None:
+def test_an_unknown_query_is_not_found(folder: ShopFolder) -> None:
     done = folder("describe", "nothing")
     assert done.returncode == 3
     assert "no pipeline or query 'nothing' has run here" in done.stderr

@@ -1,51 +1,20 @@
 """`headwater pipeline reset`: what belongs together begins again together, or nothing does."""
 
 import json
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from cli.test_json_contract import SCHEMAS, strict
 from headwater.client import Client
 from headwater.streams.run.board import Board
 from headwater.streams.run.status import Status
+from streams.folder import Folder
 from streams.shop import Shop
-
-
-class Terminal:
-    """A folder where somebody types `headwater pipeline`."""
-
-    def __init__(self, folder: Path, client: Client) -> None:
-        self.folder = folder
-        self.state = folder / ".headwater" / "pipelines"
-        bootstrap = client.connection.address.bootstrap
-        self._command = [sys.executable, "-m", "headwater", "--bootstrap", bootstrap, "pipeline"]
-
-    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [*self._command, *arguments]
-        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
-
-    def json(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
-        done = self(verb, *arguments, "--json")
-        assert done.returncode == 0, done.stderr
-        documents = [json.loads(line) for line in done.stdout.splitlines()]
-        for each in documents:
-            jsonschema.validate(each, strict(SCHEMAS[f"headwater pipeline {verb}"]))
-        return documents
-
-
-@pytest.fixture
-def terminal(tmp_path: Path, client: Client) -> Terminal:
-    return Terminal(tmp_path, client)
 
 
 def a_status(query: str, topic: str, **facts: Any) -> Status:
@@ -94,7 +63,7 @@ def test_a_reset_of_one_flow_loses_no_row_of_the_others_and_doubles_none_downstr
 
 
 def test_the_plan_names_who_begins_again_and_why(
-    terminal: Terminal, client: Client, topic: str
+    folder: Folder, client: Client, topic: str
 ) -> None:
     put_up(
         client,
@@ -105,8 +74,8 @@ def test_the_plan_names_who_begins_again_and_why(
         a_status(f"{topic}.top", f"{topic}.top", reads={"counts": f"{topic}.counts"}),
         a_status(f"{topic}.apart", f"{topic}.apart", reads={"eu": topic}),
     )
-    (terminal.state / topic).mkdir(parents=True)
-    plan = terminal.json("reset", f"{topic}.us", "--yes")
+    (folder.state / topic).mkdir(parents=True)
+    plan = folder.json("reset", f"{topic}.us", "--yes")
     assert [(each["query"].removeprefix(f"{topic}."), each["why"]) for each in plan] == [
         ("us", "named"),
         ("audit", f"reads {topic}.all.quarantine"),
@@ -119,7 +88,7 @@ def test_the_plan_names_who_begins_again_and_why(
 
 
 def test_a_reader_whose_checkpoint_is_elsewhere_is_not_emptied(
-    terminal: Terminal, client: Client, new_topic: Callable[..., str]
+    folder: Folder, client: Client, new_topic: Callable[..., str]
 ) -> None:
     filled, made = new_topic(), new_topic()
     client.send(filled, {"id": 1})
@@ -129,47 +98,47 @@ def test_a_reader_whose_checkpoint_is_elsewhere_is_not_emptied(
         a_status(f"{filled}.t", filled),
         a_status(f"{made}.elsewhere", made, reads={"t": filled}),
     )
-    done = terminal("reset", f"{filled}.t", "--yes")
+    done = folder("reset", f"{filled}.t", "--yes")
     assert done.returncode == 5, done.stderr
     assert f"{made}.elsewhere, which reads {filled}, must begin again too" in done.stderr
     assert client.admin.topics.sizes([filled, made]) == {filled: 1, made: 1}
 
 
 def test_another_version_keeps_its_checkpoint_as_it_keeps_its_topic(
-    terminal: Terminal, client: Client, topic: str
+    folder: Folder, client: Client, topic: str
 ) -> None:
-    folder = terminal.state / topic
+    checkpoints = folder.state / topic
     for version, filled in (("t.v1", f"{topic}.t"), ("t.v2", topic), ("t.v2.v1", f"{topic}.t.v2")):
-        (folder / version).mkdir(parents=True)
+        (checkpoints / version).mkdir(parents=True)
         signature = {"sources": [], "state": [], "output_mode": "append", "key": []}
         signature["topic"] = filled
-        (folder / version / "signature.json").write_text(json.dumps(signature))
+        (checkpoints / version / "signature.json").write_text(json.dumps(signature))
     put_up(client, a_status(f"{topic}.t", topic))
-    terminal.json("reset", f"{topic}.t", "--yes")
-    assert sorted(each.name for each in folder.iterdir()) == ["t.v1", "t.v2.v1"]
+    folder.json("reset", f"{topic}.t", "--yes")
+    assert sorted(each.name for each in checkpoints.iterdir()) == ["t.v1", "t.v2.v1"]
 
 
 def test_a_query_whose_driver_was_killed_is_lost_and_can_be_reset(
-    terminal: Terminal, client: Client, topic: str
+    folder: Folder, client: Client, topic: str
 ) -> None:
     query = f"{topic}.t"
     put_up(client, a_status(query, topic, state="running", at_ms=1_790_000_000_000))
-    (listed,) = [each for each in terminal.json("list") if each["query"] == query]
-    (described,) = terminal.json("describe", query)
+    (listed,) = [each for each in folder.json("list") if each["query"] == query]
+    (described,) = folder.json("describe", query)
     said = (listed["state"], described["state"], described["error"])
     assert said == ("lost", "lost", "its run has said nothing since 2026-09-21T14:13:20+00:00")
-    assert [each["query"] for each in terminal.json("reset", query, "--yes")] == [query]
+    assert [each["query"] for each in folder.json("reset", query, "--yes")] == [query]
 
 
 def test_a_query_of_a_driver_whose_clock_is_behind_is_not_reset_under_it(
-    terminal: Terminal, client: Client, topic: str
+    folder: Folder, client: Client, topic: str
 ) -> None:
     client.send(topic, {"id": 1})
     query = f"{topic}.t"
     behind = a_status(query, topic, state="running", at_ms=1_790_000_000_000)
     put_up(client, behind)
     with publishing(client, behind):
-        done = terminal("reset", query, "--yes")
+        done = folder("reset", query, "--yes")
     assert (done.returncode, client.admin.topics.sizes([topic])) == (5, {topic: 1}), done.stderr
     assert f"{query} is running" in done.stderr
 

@@ -119,8 +119,10 @@ class Cluster:
 
     def leader(self, partition: TopicPartition) -> Connection:
         """Return a connection to the broker that answers for a partition."""
-        if partition not in self._leaders:
-            self._topics([partition.topic])
+        if partition not in self._leaders and partition.topic not in self._topics(
+            [partition.topic]
+        ):
+            raise _no_topic(partition.topic)
         if partition not in self._leaders:
             raise NotFound(
                 f"partition {partition} does not exist", hint="see: headwater topic describe"
@@ -147,7 +149,7 @@ class Cluster:
     def _partition_count(self, topic: str) -> int:
         found = self._topics([topic], doing=f"write to {topic!r}", creates=True)
         if topic not in found:
-            raise NotFound(f"topic {topic!r} does not exist", hint="see: headwater topic list")
+            raise _no_topic(topic)
         return len(found[topic].partitions)
 
     def _topics(
@@ -230,3 +232,7 @@ def _list_offsets(wanted: Mapping[TopicPartition, int], isolation: Isolation) ->
         isolation_level=isolation,
         topics=[ListOffsetsTopic(name=name, partitions=each) for name, each in by_topic.items()],
     )
+
+
+def _no_topic(topic: str) -> NotFound:
+    return NotFound(f"topic {topic!r} does not exist", hint="see: headwater topic list")

@@ -10,7 +10,7 @@ import binascii
 import json
 import re
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +22,10 @@ Convert = Callable[[Any, str], Any]
 """(decoded JSON, name of the field) -> what `pa.array` takes for the type."""
 
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?")
+_NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")
+"""As Spark and our outputs write them, for JSON has no numbers for them."""
+_EXACT: Final = Context(prec=76)
+"""More digits than any column has, where Python's own has fewer."""
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIME: Final = re.compile(
     r"(\d{4}-\d{2}-\d{2})"
@@ -137,6 +141,8 @@ def _integer(kind: pa.DataType) -> Convert:
 
 def _floating(kind: pa.DataType) -> Convert:
     def convert(value: Any, name: str) -> float:
+        if type(value) is str and value in _NOT_FINITE:
+            return float(value)
         if not isinstance(value, _Whole | _Real):
             raise _refused(value, name, "a number")
         number = float(value)
@@ -157,8 +163,10 @@ def _decimal(kind: pa.Decimal128Type) -> Convert:
     def convert(value: Any, name: str) -> Decimal:
         if isinstance(value, str) and _NUMBER.fullmatch(value):
             number = Decimal(value)
-            if abs(number) < limit and number % unit == 0:
-                return number.quantize(unit)
+            if number.copy_abs() < limit:
+                fitted = number.quantize(unit, context=_EXACT)
+                if fitted == number:
+                    return fitted
         raise _refused(value, name, f"a number with {kind.scale} decimals, below {limit}")
 
     return convert

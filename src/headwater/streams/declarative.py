@@ -8,22 +8,27 @@ columns it is grouped by.
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from pyspark.pipelines.flow import AutoCdcFlow
 from pyspark.pipelines.flow import Flow as SparkFlow
 from pyspark.pipelines.graph_element_registry import (
     GraphElementRegistry,
+    get_active_graph_element_registry,
     graph_element_registration_context,
 )
 from pyspark.pipelines.output import MaterializedView, Output, StreamingTable, TemporaryView
 from pyspark.pipelines.source_code_location import SourceCodeLocation
 
-from headwater.errors import NotSupported
+from headwater.errors import InvalidRequest, NotSupported
 from headwater.streams import datasets
 from headwater.streams.datasets import Flow, View
 from headwater.streams.locations import Location
 from headwater.streams.pipeline import Pipeline
+from headwater.streams.specification import SQL
+from headwater.streams.sql_files import elements_of
+from headwater.streams.user_files import load
 
 KEY_PROPERTY: Final = "headwater.key"
 
@@ -33,6 +38,18 @@ def collecting(
 ) -> AbstractContextManager[None]:
     """While this is entered, what `pyspark.pipelines` decorates becomes part of `pipeline`."""
     return graph_element_registration_context(_Registry(pipeline, spark_conf or {}))
+
+
+def read(file: Path) -> ModuleType | None:
+    """Read a file of Python or SQL; what it declares is collected."""
+    if file.suffix != SQL:
+        return load(file)
+    try:
+        text = file.read_text()
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"{file} is not text in UTF-8") from error
+    get_active_graph_element_registry().register_sql(text, file)
+    return None
 
 
 class _Registry(GraphElementRegistry):
@@ -78,10 +95,11 @@ class _Registry(GraphElementRegistry):
         )
 
     def register_sql(self, sql_text: str, file_path: Path) -> None:
-        raise NotSupported(
-            f"{file_path}: pipelines in SQL files are not supported ({len(sql_text)} characters)",
-            hint="use spark.sql(...) in the body of a Python flow",
-        )
+        for element in elements_of(sql_text, file_path):
+            if isinstance(element, SparkFlow):
+                self.register_flow(element)
+            else:
+                self.register_output(element)
 
 
 def _last(name: str) -> str:

@@ -8,9 +8,14 @@ from typing import Final
 
 from headwater.errors import InvalidRequest, NotFound
 from headwater.streams.pipeline import DEFAULT_FOLDER, Pipeline
-from headwater.streams.specification import Specification, find_specification
+from headwater.streams.specification import SQL, Specification, find_specification
 from headwater.streams.user_files import NeedsSpark, load
 
+_DECLARES: Final = re.compile(
+    r"pipeline|headwater|\.(table|topic|changelog|(materialized_|temporary_)?view|append_flow)\b",
+    re.IGNORECASE,
+)
+_IMPORTS: Final = re.compile(r"^\s*(?:from|import)\s+\.*(\w+)", re.MULTILINE)
 _SPARK_PIPELINES: Final = re.compile(
     r"^\s*(from pyspark import .*\bpipelines\b|(from|import) pyspark\.pipelines\b)", re.MULTILINE
 )
@@ -39,7 +44,8 @@ def _found(path: Path | None) -> list[Pipeline]:
         return [_specified(specification)]
     files = _files(path)
     found: dict[str, Pipeline] = {}
-    for file in files:
+    is_named = path is not None and path.is_file()
+    for file in files if is_named else _that_may_declare(files):
         for pipeline in _pipelines_of(file):
             other = found.setdefault(pipeline.name, pipeline)
             if other is not pipeline:
@@ -49,7 +55,7 @@ def _found(path: Path | None) -> list[Pipeline]:
                 )
     if not found:
         raise NotFound(
-            f"there is no pipeline in {_listed(files)}",
+            f"there is no pipeline in {path or _listed(files)}",
             hint='make one at the top of the file: shop = hw.Pipeline("shop")',
         )
     return list(found.values())
@@ -64,31 +70,49 @@ def _files(path: Path | None) -> list[Path]:
             files = sorted(each.glob("*.py"))
             if files:
                 return files
+    what = "file of Python in" if path and path.is_dir() else ""
     raise NotFound(
-        f"there is no {' and no '.join(str(each) for each in places)}",
+        f"there is no {' and no '.join(f'{what} {each}'.strip() for each in places)}",
         hint="name the file: headwater pipeline run FILE",
     )
 
 
+def _that_may_declare(files: list[Path]) -> list[Path]:
+    """Without those that have nothing to do with pipelines: to read a file is to run it."""
+    texts = {each: each.read_text(errors="replace") for each in files}
+    found = {each for each, text in texts.items() if _DECLARES.search(text)}
+    while True:
+        known = {each.stem for each in found}
+        more = {
+            each
+            for each in texts.keys() - found
+            if not known.isdisjoint(_IMPORTS.findall(texts[each]))
+        }
+        if not more:
+            return [each for each in files if each in found]
+        found |= more
+
+
 def _pipelines_of(file: Path) -> list[Pipeline]:
-    if not _SPARK_PIPELINES.search(file.read_text(errors="replace")):
+    is_sql = file.suffix == SQL
+    if not is_sql and not _SPARK_PIPELINES.search(file.read_text(errors="replace")):
         return _pipelines_in(load(file))
-    from headwater.streams.declarative import collecting  # noqa: PLC0415  imports pyspark
+    from headwater.streams.declarative import collecting, read  # noqa: PLC0415  imports pyspark
 
     named_after_file = Pipeline(file.stem)
     with collecting(named_after_file):
-        found = _pipelines_in(load(file))
-    return [*found, named_after_file]
+        module = read(file)
+    return [*(_pipelines_in(module) if module else []), named_after_file]
 
 
 def _specified(file: Path) -> Pipeline:
     specification = Specification.of(file)
     pipeline = Pipeline(specification.name)
-    from headwater.streams.declarative import collecting  # noqa: PLC0415  imports pyspark
+    from headwater.streams.declarative import collecting, read  # noqa: PLC0415  imports pyspark
 
     with collecting(pipeline, specification.configuration):
         for each in specification.files:
-            load(each)
+            read(each)
     return pipeline
 
 

@@ -22,7 +22,7 @@ UNKNOWN = Location("?", 0)
 
 def of_function(body: Callable[..., Any]) -> Location:
     code = getattr(inspect.unwrap(body), "__code__", None)
-    return UNKNOWN if code is None else _at(code.co_filename, code.co_firstlineno)
+    return UNKNOWN if code is None else of_line(code.co_filename, code.co_firstlineno)
 
 
 def of_caller() -> Location:
@@ -30,7 +30,7 @@ def of_caller() -> Location:
     frame = inspect.currentframe()
     for _ in range(2):
         frame = frame.f_back if frame else None
-    return UNKNOWN if frame is None else _at(frame.f_code.co_filename, frame.f_lineno)
+    return UNKNOWN if frame is None else of_line(frame.f_code.co_filename, frame.f_lineno)
 
 
 def of_error(error: BaseException, body: Callable[..., Any]) -> Location | None:
@@ -41,10 +41,10 @@ def of_error(error: BaseException, body: Callable[..., Any]) -> Location | None:
         for each in traceback.extract_tb(error.__traceback__)
         if code is not None and each.filename == code.co_filename and each.lineno
     ]
-    return _at(code.co_filename, lines[-1]) if code is not None and lines else None
+    return of_line(code.co_filename, lines[-1]) if code is not None and lines else None
 
 
-def _at(file: str, line: int) -> Location:
+def of_line(file: str, line: int) -> Location:
     """Relative to the working directory where possible: shorter to read, and to click on."""
     path = Path(file)
     try:

@@ -1,8 +1,10 @@
 """The Spark session: settings that suit streams, Java found or asked for, our source and sink known."""
 
+import contextlib
 import logging
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -74,6 +76,7 @@ def open_session(
     # Its errors reach us as exceptions; on the terminal they would be pages of Java.
     for each in ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "py4j.clientserver"):
         logging.getLogger(each).disabled = True
+    _silence_accumulators(session)
     register(session)
     return session
 
@@ -91,22 +94,32 @@ def _started(builder: "SparkSession.Builder", master: str) -> "SparkSession":
         ) from error
 
 
-def has_ended(session: "SparkSession") -> bool:
+def has_ended(session: "SparkSession", within_s: float = 0) -> bool:
     """Whether the JVM behind a session is gone: killed, or out of memory."""
     process = getattr(session.sparkContext._gateway, "proc", None)  # noqa: SLF001
-    return process is not None and process.poll() is not None
+    if process is None:
+        return False
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(within_s)
+    return process.poll() is not None
 
 
 def close_session(session: "SparkSession") -> None:
     """Stop Spark; its own programs, which are told to end, do not complain that the others hung up."""
-    accumulators: Any = session.sparkContext._accumulatorServer  # noqa: SLF001
-    accumulators.handle_error = lambda *_: None
+    from py4j.protocol import Py4JError  # noqa: PLC0415
+
     if has_ended(session):
         return
     jvm = session._jvm  # noqa: SLF001
     assert jvm is not None
-    jvm.java.lang.System.err.close()  # where its Python daemons print, too
-    session.stop()
+    with contextlib.suppress(Py4JError, OSError):  # of a Spark that ends at the same moment
+        jvm.java.lang.System.err.close()  # where its Python daemons print, too
+        session.stop()
+
+
+def _silence_accumulators(session: "SparkSession") -> None:
+    accumulators: Any = session.sparkContext._accumulatorServer  # noqa: SLF001
+    accumulators.handle_error = lambda *_: None
 
 
 def use_in_this_thread(session: "SparkSession") -> None:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from headwater.errors import InvalidRequest, NotFound, NotSupported
+from headwater.errors import InvalidRequest, NotFound
 from headwater.streams.pipeline import DEFAULT_FOLDER
 
+PYTHON, SQL = ".py", ".sql"
 NAMES: Final = ("spark-pipeline.yml", "spark-pipeline.yaml")
 _FIELDS: Final = ("name", "storage", "catalog", "database", "schema", "configuration", "libraries")
 """As Spark has them; where results and checkpoints are kept is for our profile to say."""
@@ -73,11 +74,4 @@ def _files(file: Path, libraries: Any) -> Iterator[Path]:
         found += sorted(each for each in file.parent.glob(pattern) if each.is_file())
     if not found:
         raise NotFound(f"{file} names no file that exists", hint="see its field libraries")
-    for each in found:
-        if each.suffix == ".sql":
-            raise NotSupported(
-                f"{each}: pipelines in SQL files are not supported",
-                hint="use spark.sql(...) in the body of a Python flow",
-            )
-        if each.suffix == ".py":
-            yield each
+    yield from (each for each in found if each.suffix in (PYTHON, SQL))

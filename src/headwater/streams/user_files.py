@@ -2,17 +2,22 @@
 
 import importlib.util
 import inspect
+import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 from headwater.errors import InvalidRequest
+from headwater.streams.locations import of_line
 
 _INSTALLED: Final = ("site-packages", "dist-packages")
-_NEEDS_SESSION: Final = "SESSION_OR_CONTEXT_NOT_EXISTS"
+_NEEDS_SESSION: Final = re.compile(
+    r"SESSION_OR_CONTEXT_NOT_EXISTS|NO_ACTIVE_OR_DEFAULT_SESSION|NO_ACTIVE_SESSION"
+)
 
 
 class NeedsSpark(InvalidRequest):
@@ -21,15 +26,28 @@ class NeedsSpark(InvalidRequest):
 
 def load(file: Path) -> ModuleType:
     """Run a file as a module; raises `InvalidRequest` with the line where it goes wrong."""
+    if file.suffix != ".py":
+        raise InvalidRequest(
+            f"{file} is not a file of Python",
+            hint="name one that ends in .py, a folder with some, or a spark-pipeline.yml",
+        )
     _let_files_find_each_other(file.resolve().parent)
     try:
         return _run(file)
     except InvalidRequest as error:
         if f"{file.name}:" in error.what:
             raise
-        raise InvalidRequest(f"{_where(error, file)}: {error.what}", error.hint) from error
+        kind = NeedsSpark if isinstance(error, NeedsSpark) else InvalidRequest
+        raise kind(f"{_where(error, file)}: {error.what}", error.hint) from error
+    except SyntaxError as error:
+        raise InvalidRequest(f"{_of_syntax(error, file)}: SyntaxError: {error.msg}") from error
+    except SystemExit as error:
+        raise InvalidRequest(
+            f"{_where(error, file)}: the file ends the program that reads it",
+            hint='put what a script does behind: if __name__ == "__main__":',
+        ) from error
     except Exception as error:
-        kind = NeedsSpark if _NEEDS_SESSION in str(error) else InvalidRequest
+        kind = NeedsSpark if _NEEDS_SESSION.search(str(error)) else InvalidRequest
         raise kind(f"{_where(error, file)}: {type(error).__name__}: {error}") from error
 
 
@@ -52,7 +70,7 @@ def send_along(bodies: Iterable[Callable[..., Any]]) -> None:
 
 
 def _run(file: Path) -> ModuleType:
-    name = f"{file.stem}_pipeline" if file.stem in sys.stdlib_module_names else file.stem
+    name = f"{file.stem}_pipeline" if _is_taken(file) else file.stem
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
@@ -60,8 +78,35 @@ def _run(file: Path) -> ModuleType:
     # Spark's own runner gives every module its session by this name.
     vars(module)["spark"] = _LateSession()
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    with _asking_for_our_session():
+        spec.loader.exec_module(module)
     return module
+
+
+@contextmanager
+def _asking_for_our_session() -> Iterator[None]:
+    """A file that would start Spark by itself is read once ours runs, with the settings of the profile."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    start = SparkSession.Builder.getOrCreate
+
+    def ours(builder: SparkSession.Builder) -> SparkSession:
+        if SparkSession.getActiveSession() is None:
+            raise NeedsSpark("it starts Spark by itself")
+        return start(builder)
+
+    SparkSession.Builder.getOrCreate = ours  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        SparkSession.Builder.getOrCreate = start  # type: ignore[method-assign]
+
+
+def _is_taken(file: Path) -> bool:
+    """Whether others mean something else by the name of a file: a `headwater.py` imports headwater, too."""
+    known = sys.modules.get(file.stem)
+    is_of_a_user = isinstance(getattr(known, "spark", None), _LateSession)
+    return file.stem in sys.stdlib_module_names or (known is not None and not is_of_a_user)
 
 
 def _let_files_find_each_other(folder: Path) -> None:
@@ -80,12 +125,20 @@ class _LateSession:
         return getattr(SparkSession.active(), name)
 
 
-def _where(error: Exception, file: Path) -> str:
+def _where(error: BaseException, file: Path) -> str:
     """The line of the user's file where it went wrong."""
     lines = [
         each.lineno
         for each in traceback.extract_tb(error.__traceback__)
         if Path(each.filename).resolve() == file.resolve()
     ]
-    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-    return f"{file}:{line}" if line else str(file)
+    return f"{file}:{lines[-1]}" if lines else str(file)
+
+
+def _of_syntax(error: SyntaxError, file: Path) -> str:
+    """The line that cannot be read, which may be in a file that this one imports."""
+    if not error.lineno:
+        return str(file)
+    if error.filename is None or Path(error.filename).resolve() == file.resolve():
+        return f"{file}:{error.lineno}"
+    return str(of_line(error.filename, error.lineno))

@@ -17,7 +17,8 @@ from headwater.streams.source.options import DEAD_SUFFIX
 from headwater.testing.broker import Broker
 from headwater.testing.pipeline_feed import Feed, by_topic, inputs_of, send
 from headwater.views import DEFINITIONS_TOPIC, View, decode_definition, decode_key
-from headwater.views.rows import decode_row, exact_number
+from headwater.views.keys import exact_number
+from headwater.views.rows import decode_row
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

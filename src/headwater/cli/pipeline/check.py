@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -9,6 +10,9 @@ from headwater.cli.command import command as headwater_command
 from headwater.cli.pipeline.graphs import graphs_of
 from headwater.cli.pipeline.place import surroundings
 from headwater.cli.session import Session
+
+if TYPE_CHECKING:
+    from headwater.streams.run.plan import Planned
 
 
 @headwater_command(
@@ -21,7 +25,10 @@ from headwater.cli.session import Session
 )
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 def command(session: Session, path: Path | None) -> None:
-    """Plan the pipelines and say what is wrong, without running them."""
+    """Plan the pipelines and say what is wrong, without running them.
+
+    A view that may keep an older row of a key is told as a warning.
+    """
     graphs = graphs_of(session, path)
     with session.connect() as client:
         where = surroundings(session, client)
@@ -52,6 +59,18 @@ def command(session: Session, path: Path | None) -> None:
             }
             for each in planned
         ],
+    )
+    for each in planned:
+        if each.moved_by is not None:
+            session.output.note(_warning(each))
+
+
+def _warning(planned: "Planned") -> str:
+    return (
+        f"warning: {planned.flow.location}: of two rows of one key in one batch {planned.flow.name!r} "
+        f"may keep the older one: {planned.moved_by} moves rows about\n"
+        'hint: see "the last row of a key" in docs/pipelines.md; '
+        "where no key comes twice in a batch, nothing is to be done"
     )
 
 

@@ -77,7 +77,7 @@ class ChangelogReader(DataSourceReader):
 
     def _table(self, part: Part, number: int, pin: Pin) -> pa.Table:
         topic_id = pin.topic_id or part.topic_id
-        snapshots = self._snapshots.of_topic(topic_id)
+        snapshots = self._snapshots.of_topic(topic_id, _kept(self._rows().schema))
         end = pin.ends[number]
         table = snapshots.at(number, end)
         if table is None:
@@ -131,6 +131,12 @@ class ChangelogReader(DataSourceReader):
         return TypedRows(StructType([*self._schema.fields, *fields]), values)
 
 
+def _kept(parsed: pa.Schema) -> pa.Schema:
+    """The columns of a snapshot."""
+    without_offset = parsed.remove(parsed.get_field_index(OFFSET))
+    return without_offset.append(pa.field(DELETED, pa.bool_()))
+
+
 def _brought_up(before: pa.Table | None, changes: Iterable[pa.Table]) -> pa.Table:
     """An earlier table, and what has changed since."""
     pieces = [] if before is None else [before]
@@ -146,7 +152,21 @@ def _brought_up(before: pa.Table | None, changes: Iterable[pa.Table]) -> pa.Tabl
 def _with_deletions(records: pa.RecordBatch, rows: TypedRows, letters: DeadLetters) -> pa.Table:
     """Parse the values; a record without a key is of no row, one without a value deletes its row."""
     keyed = records.filter(pc.is_valid(records["key"]))
-    deleted = keyed["offset"].filter(pc.is_null(keyed["value"]))
-    made = pa.Table.from_batches([rows.of(keyed, letters)])
-    is_deleted = pc.is_in(made[OFFSET], value_set=deleted)
-    return made.drop_columns([OFFSET]).append_column(DELETED, is_deleted)
+    is_deletion = pc.is_null(keyed["value"])
+    made = pa.Table.from_batches([rows.of(keyed.filter(pc.invert(is_deletion)), letters)])
+    made = made.append_column(DELETED, pa.repeat(pa.scalar(False), made.num_rows))
+    if pc.any(is_deletion).as_py():
+        deletions = _deletions(keyed.filter(is_deletion), made.schema)
+        made = pa.concat_tables([made, deletions]).sort_by(OFFSET)
+    return made.drop_columns([OFFSET])
+
+
+def _deletions(records: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
+    """Rows that say no more than whose row is gone: a column that is never null has nothing to say here."""
+    known = {
+        KEY: records["key"],
+        OFFSET: records["offset"],
+        DELETED: pa.repeat(pa.scalar(True), records.num_rows),
+    }
+    arrays = [known.get(each.name, pa.nulls(records.num_rows, each.type)) for each in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)

@@ -22,10 +22,12 @@ class Snapshots:
     """Files `<partition>-<end offset>.arrow`; any of them may be gone, then it is made again."""
 
     folder: Path
+    schema: pa.Schema | None = None
+    """Of the rows that are wanted: others are of the query as it was before an upgrade."""
 
-    def of_topic(self, topic_id: str) -> "Snapshots":
+    def of_topic(self, topic_id: str, schema: pa.Schema | None = None) -> "Snapshots":
         """Those of one topic: an offset of it means nothing in another of the same name."""
-        own = Snapshots(self.folder / topic_id)
+        own = Snapshots(self.folder / topic_id, schema)
         for each in self.folder.glob("*-*.arrow"):  # from before topics were told apart
             own.folder.mkdir(exist_ok=True)
             with contextlib.suppress(FileNotFoundError):  # another task was faster
@@ -39,13 +41,14 @@ class Snapshots:
 
     def at(self, partition: int, end: int) -> pa.Table | None:
         file = self._file(partition, end)
-        return _read(file) if file.exists() else None
+        return self._fitting(file) if file.exists() else None
 
     def before(self, partition: int, end: int) -> tuple[int, pa.Table | None]:
         """The newest one that ends before `end`: its end, and its rows."""
         for offset, file in sorted(self._all(partition), reverse=True):
-            if offset < end:
-                return offset, _read(file)
+            table = self._fitting(file) if offset < end else None
+            if table is not None:
+                return offset, table
         return 0, None
 
     def keep(self, partition: int, end: int, table: pa.Table) -> None:
@@ -57,6 +60,10 @@ class Snapshots:
         temporary.replace(file)
         for _, old in sorted(self._all(partition), reverse=True)[_KEPT:]:
             old.unlink(missing_ok=True)
+
+    def _fitting(self, file: Path) -> pa.Table | None:
+        table = _read(file)
+        return table if self.schema is None or table.schema == self.schema else None
 
     def _file(self, partition: int, end: int) -> Path:
         return self.folder / f"{partition}-{end}.arrow"

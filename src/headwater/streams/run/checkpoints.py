@@ -80,6 +80,10 @@ class Checkpoints:
     def of(self, pipeline: str, flow: str, version: int) -> Checkpoint:
         return Checkpoint(self.root / pipeline / f"{flow}.v{version}")
 
+    def lock_of(self, pipeline: str) -> Path:
+        """Beside its folder, which tells that it has run; no pipeline has a `~` in its name."""
+        return self.root / f"{pipeline}~lock"
+
     def of_all_versions(self, pipeline: str, flow: str) -> Iterator[Checkpoint]:
         folder = self.root / pipeline
         is_version = re.compile(rf"{re.escape(flow)}\.v\d+").fullmatch

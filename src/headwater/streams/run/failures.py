@@ -6,7 +6,7 @@ from typing import Final
 
 from py4j.protocol import Py4JJavaError
 
-_ERROR_CLASS: Final = re.compile(r"^\[[A-Z0-9_.]+\]\s*")
+_ERROR_CODES: Final = re.compile(r"^\[[A-Z0-9_.]+\]\s*|\s*SQLSTATE: \w{5}\b")
 _OURS: Final = re.compile(r"^(?:\w+\.)*headwater\.errors\.\w+: (?P<what>.+)$", re.MULTILINE)
 _NAMED: Final = re.compile(
     r"^(?:\w+\.)*(?P<kind>\w+(?:Error|Exception)): (?P<what>.+)$", re.MULTILINE
@@ -26,9 +26,14 @@ def in_one_sentence(error: BaseException, checkpoint: Path) -> str:
     named = _NAMED.findall(text)
     if named:
         kind, what = named[-1]
-        return _short(f"{kind}: {_ERROR_CLASS.sub('', what)}")
+        return _short(f"{kind}: {message_of(what)}")
     lines = [each.strip() for each in text.splitlines() if each.strip()]
-    return _short(_ERROR_CLASS.sub("", lines[0]) if lines else type(error).__name__)
+    return _short(message_of(lines[0]) if lines else type(error).__name__)
+
+
+def message_of(words: str) -> str:
+    """What Spark says, without the names that its own tests know it by."""
+    return _ERROR_CODES.sub("", words).rstrip("; ")
 
 
 def _text(error: BaseException) -> str:

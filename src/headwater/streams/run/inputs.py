@@ -8,7 +8,7 @@ from typing import Final
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.errors import HeadwaterError, InvalidRequest
+from headwater.errors import HeadwaterError, InvalidRequest, NotSupported
 from headwater.streams.datasets import (
     Changelog,
     Dataset,
@@ -24,8 +24,9 @@ from headwater.streams.pipeline import SPARK
 from headwater.streams.run.checkpoints import Checkpoint
 from headwater.streams.run.failures import in_one_sentence
 from headwater.streams.run.records import flatten_windows, written
-from headwater.streams.run.schemas import merged
+from headwater.streams.run.schemas import as_read
 from headwater.streams.run.surroundings import Surroundings
+from headwater.streams.source.rows import refuse_unreadable
 
 FORMAT: Final = "headwater"
 CHANGELOG_FORMAT: Final = "headwater-changelog"
@@ -115,11 +116,14 @@ class Inputs:
         if isinstance(dataset, View):
             return self._result(self._graph.flow_of_view(dataset.name))
         try:
-            return self._read(dataset)
+            frame = self._read(dataset)
+            if not (isinstance(dataset, Topic) and dataset.schema is None):
+                refuse_unreadable(frame.schema)  # or each task would, again and again
         except PySparkException as error:
-            raise InvalidRequest(
-                f"{dataset.location}: {dataset.name!r} cannot be read: {self._reason(error)}"
-            ) from error
+            raise InvalidRequest(_cannot_read(dataset, self._reason(error))) from error
+        except NotSupported as error:
+            raise InvalidRequest(_cannot_read(dataset, error.what), error.hint) from error
+        return frame
 
     def _read(self, dataset: Topic | Changelog | Table | MaterializedView) -> DataFrame:
         if isinstance(dataset, Topic):
@@ -176,7 +180,7 @@ class Inputs:
             theirs = Inputs(self._graph, self._spark, self._where, self._checkpoint, self._upstream)
             flows = [each for each in self._graph.flows if each.target == dataset.name]
             results = [flatten_windows(theirs.result(each)).schema for each in flows]
-            schemas[dataset.name] = merged(written(each) for each in results).toDDL()
+            schemas[dataset.name] = as_read(written(each) for each in results)
         return schemas[dataset.name]
 
     def _missing_table(self, error: AnalysisException) -> str | None:
@@ -195,3 +199,7 @@ class Inputs:
 
     def _reason(self, error: Exception) -> str:
         return in_one_sentence(error, self._checkpoint.folder)
+
+
+def _cannot_read(dataset: Dataset, reason: str) -> str:
+    return f"{dataset.location}: {dataset.name!r} cannot be read: {reason}"

@@ -1,5 +1,6 @@
 """From a flow to a query that Spark will take: planned, checked, not yet started."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -13,7 +14,7 @@ from headwater.streams.graph import Graph
 from headwater.streams.options import Options
 from headwater.streams.run.checkpoints import Checkpoint
 from headwater.streams.run.definition import definition_of
-from headwater.streams.run.failures import in_one_sentence
+from headwater.streams.run.failures import in_one_sentence, message_of
 from headwater.streams.run.grouping import grouping_columns
 from headwater.streams.run.inputs import Inputs
 from headwater.streams.run.records import (
@@ -23,6 +24,7 @@ from headwater.streams.run.records import (
     to_records,
     written,
 )
+from headwater.streams.run.row_order import moved_by
 from headwater.streams.run.schemas import refuse_unlike
 from headwater.streams.run.settings import in_force, in_own_session
 from headwater.streams.run.signature import Signature, state_of
@@ -50,6 +52,8 @@ class Planned:
     """Dataset -> topic."""
     must_stay: frozenset[str]
     """Topics of these that may not be deleted and made again."""
+    moved_by: str | None = None
+    """What may bring an older row of a key behind a newer one of the same batch, in a view."""
 
     @property
     def name(self) -> str:
@@ -93,6 +97,8 @@ def _plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) ->
     result = inputs.result(flow)
     refuse_twins(result.columns, output)
     output = _with_key(output, result)
+    is_kept_by_key = isinstance(output, MaterializedView) and result.isStreaming
+    moved = moved_by(result, output.key) if is_kept_by_key else None
     result = flatten_windows(result)
     refuse_twins(result.columns, output)
     refuse_unfit(result.schema, output)
@@ -131,6 +137,7 @@ def _plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) ->
             for name, topic in inputs.topics.items()
             if _fails_on_data_loss(graph.datasets[name])
         ),
+        moved_by=moved,
     )
 
 
@@ -169,13 +176,14 @@ def _output_mode(
         if isinstance(output, MaterializedView)
         else ("append",)
     )
-    refusal = ""
+    refusals: list[AnalysisException] = []
     for mode in wanted:
         refusal = _refusal(spark, frame, mode)
-        if not refusal:
+        if refusal is None:
             return mode
+        refusals.append(refusal)
     raise InvalidRequest(
-        f"{flow.location}: {flow.name!r} cannot run as a stream: {refusal}",
+        f"{flow.location}: {flow.name!r} cannot run as a stream: {_in_words(refusals)}",
         hint="a table takes rows that are final: give the topic an event time and a watermark, "
         "or keep the present value of each key with @pipeline.materialized_view"
         if isinstance(output, Table)
@@ -197,8 +205,8 @@ def _refuse_unrefreshable(flow: Flow, output: Table | MaterializedView) -> None:
         )
 
 
-def _refusal(spark: SparkSession, frame: DataFrame, mode: OutputMode) -> str:
-    """What Spark has against this plan in this mode; empty if nothing."""
+def _refusal(spark: SparkSession, frame: DataFrame, mode: OutputMode) -> AnalysisException | None:
+    """What Spark has against this plan in this mode."""
     jvm = spark._jvm  # noqa: SLF001
     assert jvm is not None
     modes = jvm.org.apache.spark.sql.streaming.OutputMode
@@ -208,5 +216,16 @@ def _refusal(spark: SparkSession, frame: DataFrame, mode: OutputMode) -> str:
         checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
         checker.checkForStreaming(plan, chosen)
     except AnalysisException as error:
-        return str(error.getMessage()).strip().partition(";")[0].partition("\n")[0]
-    return ""
+        return error
+    return None
+
+
+def _in_words(refusals: Sequence[AnalysisException]) -> str:
+    """The one that has nothing to do with the mode, if there is one: it would stand in any."""
+    last = refusals[-1]
+    found = next((each for each in refusals if not _is_of_the_mode(each)), last)
+    return message_of(str(found.getMessage()).strip().partition(";")[0].partition("\n")[0])
+
+
+def _is_of_the_mode(refusal: AnalysisException) -> bool:
+    return "output mode" in str(refusal.getMessage()).lower()

@@ -2,22 +2,24 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headwater.client.client import Client
 from headwater.clock import Clock, SystemClock
-from headwater.errors import HeadwaterError, NotFound, Unavailable
+from headwater.errors import HeadwaterError, InvalidRequest, NotFound, Unavailable
 from headwater.streams.graph import Graph
 from headwater.streams.register import default_log
 from headwater.streams.run.board import Board, Wishes
 from headwater.streams.run.dead_counts import DeadCounts
+from headwater.streams.run.lock import alone
 from headwater.streams.run.outputs import prepare
 from headwater.streams.run.plan import Planned, plan_all
 from headwater.streams.run.read_positions import ReadPositions
@@ -34,6 +36,8 @@ from headwater.streams.user_files import send_along
 
 LOOK_S: Final = 0.2
 PUBLISH_S: Final = 2.0
+DYING_S: Final = 10.0
+"""How long a Spark that hangs up may take to be gone."""
 
 OnStatus = Callable[[Sequence[Status]], None]
 
@@ -66,7 +70,15 @@ class Runner:
         return planned
 
     def run_once(self, graphs: Iterable[Graph]) -> list[Status]:
-        """Process what is in the topics now, downstream after upstream, and end."""
+        """Process what is in the topics now, downstream after upstream, and end.
+
+        Raises `Conflict` while another run of one of the pipelines uses the same checkpoints.
+        """
+        graphs = list(graphs)
+        with self._alone(graphs):
+            return self._run_once(graphs)
+
+    def _run_once(self, graphs: list[Graph]) -> list[Status]:
         planned = self.plan(graphs)
         self._take_on(planned)
         self._board.put_up()
@@ -88,8 +100,15 @@ class Runner:
     ) -> None:
         """Run until `stop` is set; a query that fails is started again, the others go on.
 
-        Raises `Unavailable` if Spark itself dies; nothing is lost, the next run goes on.
+        Raises `Unavailable` if Spark itself dies; nothing is lost, the next run goes on. Raises `Conflict`
+        as `run_once` does.
         """
+        graphs = list(graphs)
+        self._refuse_bad_trigger()
+        with self._alone(graphs):
+            self._run(graphs, stop, on_status)
+
+    def _run(self, graphs: list[Graph], stop: threading.Event, on_status: OnStatus | None) -> None:
         planned = self.plan(graphs)
         self._take_on(planned)
         self._board.put_up()
@@ -98,11 +117,34 @@ class Runner:
             with Wishes(self._client) as wishes:
                 self._keep_running(supervised, wishes, stop, on_status)
         except (Py4JError, OSError) as error:
-            if not has_ended(self._spark):
+            if not has_ended(self._spark, within_s=DYING_S):
                 raise
-            raise self._spark_died(supervised) from error
+            if not stop.is_set():
+                raise self._spark_died(supervised) from error
+            for each in supervised:  # whoever ended us ended Spark as well
+                each.lose()
         finally:
             self._publish(supervised, on_status)
+
+    @contextlib.contextmanager
+    def _alone(self, graphs: list[Graph]) -> Iterator[None]:
+        with contextlib.ExitStack() as held:
+            for each in graphs:
+                held.enter_context(alone(self._where.checkpoints.lock_of(each.name), each.name))
+            yield
+
+    def _refuse_bad_trigger(self) -> None:
+        """Spark would say so of each query, at every attempt."""
+        jvm = self._spark._jvm  # noqa: SLF001
+        assert jvm is not None
+        interval = self._where.trigger_interval
+        try:
+            jvm.org.apache.spark.sql.streaming.Trigger.ProcessingTime(interval)
+        except PySparkException as error:
+            raise InvalidRequest(
+                f"{interval!r} is no time from one batch to the next",
+                hint="write it as '1 second' or '5 minutes'",
+            ) from error
 
     def _keep_running(
         self,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from pyspark.errors import PySparkException
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from headwater.errors import InvalidRequest
 from headwater.streams.datasets import Flow, MaterializedView, Table
@@ -37,6 +37,16 @@ def refuse_unlike(output: Table | MaterializedView, given: Sequence[Given]) -> N
     _refuse_never_given(output, declared, given)
 
 
+def as_read(schemas: Iterable[StructType]) -> str:
+    """What a reader of the output declares: any column may be null.
+
+    Rows of another flow, or of the query as it was before an upgrade, may lack what this one always gives.
+    """
+    found = _may_be_null(merged(schemas))
+    assert isinstance(found, StructType)
+    return found.toDDL()
+
+
 def merged(schemas: Iterable[StructType]) -> StructType:
     """The columns of all: flows may each fill a part of them."""
     found: dict[str, StructField] = {}
@@ -44,6 +54,16 @@ def merged(schemas: Iterable[StructType]) -> StructType:
         for each in schema.fields:
             found.setdefault(each.name, each)
     return StructType(list(found.values()))
+
+
+def _may_be_null(kind: DataType) -> DataType:
+    if isinstance(kind, StructType):
+        return StructType([StructField(each.name, _may_be_null(each.dataType)) for each in kind])
+    if isinstance(kind, ArrayType):
+        return ArrayType(_may_be_null(kind.elementType))
+    if isinstance(kind, MapType):
+        return MapType(kind.keyType, _may_be_null(kind.valueType))
+    return kind
 
 
 def _declared(output: Table | MaterializedView) -> StructType:

@@ -77,10 +77,10 @@ class Supervised:
         if self.state not in ("done", "failed", "paused"):
             self.state = "stopped"
 
-    def lose(self, reason: str) -> None:
-        """Spark is gone, and the query with it."""
+    def lose(self, reason: str | None = None) -> None:
+        """Spark is gone, and the query with it; without a reason, because all was told to end."""
         self._query = None
-        self.state, self.error = "failed", reason
+        self.state, self.error = "failed" if reason else "stopped", reason
 
     def status(self) -> Status:
         planned, counts = self.planned, self._counts

@@ -59,11 +59,13 @@ class TypedRows:
     def __init__(self, schema: StructType, values: ValueOptions) -> None:
         self._values = values
         self._schema = to_arrow_schema(schema, timezone="UTC")
-        of_value = [each for each in self._schema if _metadata_name(each) is None]
-        if not of_value:
-            raise InvalidRequest("the schema has no column that comes from the value")
-        self._names = [each.name for each in of_value]
-        self._parser = JsonParser(pa.schema(of_value))
+        of_value = _of_value(self._schema)
+        self._names = of_value.names
+        self._parser = JsonParser(of_value)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._schema
 
     def of(self, records: pa.RecordBatch, letters: DeadLetters) -> pa.RecordBatch:
         """Parse the values; those that cannot be read go to the dead letters, or fail the task."""
@@ -99,6 +101,18 @@ def rows_of(options: SourceOptions, schema: StructType) -> Rows:
     if options.values.format is None:
         return RawRows(schema, with_headers=options.with_headers)
     return TypedRows(schema, options.values)
+
+
+def refuse_unreadable(schema: StructType) -> None:
+    """Raise `InvalidRequest`, `NotSupported` or Spark's error for columns that no value could fill."""
+    JsonParser(_of_value(to_arrow_schema(schema, timezone="UTC")))
+
+
+def _of_value(schema: pa.Schema) -> pa.Schema:
+    found = pa.schema([each for each in schema if _metadata_name(each) is None])
+    if not found.names:
+        raise InvalidRequest("the schema has no column that comes from the value")
+    return found
 
 
 def _metadata_name(field: pa.Field) -> str | None:

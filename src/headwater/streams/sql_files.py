@@ -1,0 +1,169 @@
+"""SQL files of Spark's declarative pipelines: Spark's own parser reads them, each statement is an element.
+
+What comes out is what the decorators of `pyspark.pipelines` make of a Python file.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.errors import ParseException
+from pyspark.pipelines.flow import Flow
+from pyspark.pipelines.output import MaterializedView, Output, StreamingTable, TemporaryView
+from pyspark.pipelines.source_code_location import SourceCodeLocation
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.errors import InvalidRequest, NotSupported
+from headwater.streams.run.failures import in_one_sentence
+from headwater.streams.user_files import NeedsSpark
+
+Element = Output | Flow
+Settings = dict[str, str]
+Reader = Callable[[Any, SourceCodeLocation, Settings], Iterator[Element]]
+
+_QUOTED: Final = "== SQL =="
+_STATEMENTS: Final = (
+    "CREATE MATERIALIZED VIEW, CREATE STREAMING TABLE, CREATE FLOW ... AS INSERT INTO ... BY NAME, "
+    "CREATE TEMPORARY VIEW and SET"
+)
+
+
+def elements_of(text: str, file: Path) -> Iterator[Element]:
+    """Outputs and flows in their order; `SET` holds for what follows it in the file."""
+    spark = SparkSession.getActiveSession()
+    if spark is None:
+        raise NeedsSpark(f"{file}: Spark reads files in SQL, and there is no session")
+    settings: dict[str, str] = {}
+    for plan, line in _statements(spark, text, file):
+        where = SourceCodeLocation(filename=str(file), line_number=line)
+        kind = str(plan.getClass().getSimpleName())
+        if kind == "SetCommand":
+            settings |= _setting(plan)
+        elif kind in _READERS:
+            yield from _READERS[kind](plan, where, dict(settings))
+        else:
+            raise NotSupported(
+                f"{file}:{line}: this statement is no part of a pipeline",
+                hint=f"a file may hold {_STATEMENTS}",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """The body of a flow: a parsed query, planned when it is called."""
+
+    plan: Any
+    columns: tuple[str, ...] = ()
+
+    def __call__(self) -> DataFrame:
+        spark = SparkSession.active()
+        dataset = _jvm_of(spark).org.apache.spark.sql.classic.Dataset
+        # A copy: a plan that could not be resolved once remembers that for good.
+        rows = dataset.ofRows(spark._jsparkSession, self.plan.clone())  # noqa: SLF001
+        found = DataFrame(rows, spark)
+        return found.toDF(*self.columns) if self.columns else found
+
+
+def _statements(spark: SparkSession, text: str, file: Path) -> Iterator[tuple[Any, int]]:
+    reader = _jvm_of(spark).org.apache.spark.sql.pipelines.graph.SqlGraphRegistrationContext
+    try:
+        found = reader.splitSqlFileIntoQueries(spark._jsparkSession, text, str(file))  # noqa: SLF001
+    except ParseException as error:
+        where = f"{file}:{_line_of(error, text)}"
+        raise InvalidRequest(f"{where}: {in_one_sentence(error, file)}") from error
+    for each in _members(found):
+        yield each.plan(), each.queryOrigin().line().get()
+
+
+def _line_of(error: ParseException, text: str) -> int:
+    """Where the statement begins; Spark counts lines from there."""
+    statement = str(error).partition(_QUOTED)[2].strip()
+    return text[: max(0, text.find(statement.partition("\n")[0]))].count("\n") + 1
+
+
+def _setting(plan: Any) -> Settings:
+    pair = _optional(plan.kv())
+    name, value = (None, None) if pair is None else _pair(pair)
+    value = None if value is None else _optional(value)
+    return {} if value is None else {str(name): str(value)}
+
+
+def _declared(kind: type[MaterializedView | StreamingTable]) -> Reader:
+    def elements(plan: Any, where: SourceCodeLocation, _: Settings) -> Iterator[Element]:
+        specification = plan.tableSpec()
+        properties = map(_pair, _members(specification.properties()))
+        columns = [f"`{each.name()}` {each.dataType().sql()}" for each in _members(plan.columns())]
+        yield kind(
+            name=_name(plan.name().nameParts()),
+            comment=_optional(specification.comment()),
+            source_code_location=where,
+            table_properties={str(name): str(value) for name, value in properties},
+            partition_cols=None,
+            cluster_by=None,
+            schema=", ".join(columns) or None,
+            format=None,
+        )
+
+    return elements
+
+
+def _computed(kind: type[MaterializedView | StreamingTable]) -> Reader:
+    declared = _declared(kind)
+
+    def elements(plan: Any, where: SourceCodeLocation, settings: Settings) -> Iterator[Element]:
+        yield from declared(plan, where, settings)
+        name = _name(plan.name().nameParts())
+        yield Flow(name, name, settings, where, _Query(plan.query()))
+
+    return elements
+
+
+def _flow(plan: Any, where: SourceCodeLocation, settings: Settings) -> Iterator[Element]:
+    insert = plan.flowOperation()
+    if insert.getClass().getSimpleName() != "InsertIntoStatement" or not insert.byName():
+        raise NotSupported(
+            f"{where.filename}:{where.line_number}: a flow inserts rows by the names of columns",
+            hint="write it as: CREATE FLOW f AS INSERT INTO target BY NAME SELECT ...",
+        )
+    target = _name(insert.table().multipartIdentifier())
+    name = _name(plan.name().nameParts())
+    yield Flow(name, target, settings, where, _Query(insert.query()))
+
+
+def _view(plan: Any, where: SourceCodeLocation, settings: Settings) -> Iterator[Element]:
+    name = str(plan.name().table())
+    columns = tuple(str(_pair(each)[0]) for each in _members(plan.userSpecifiedColumns()))
+    yield TemporaryView(name, _optional(plan.comment()), where)
+    yield Flow(name, name, settings, where, _Query(plan.plan(), columns))
+
+
+_READERS: Final[Mapping[str, Reader]] = {
+    "CreateMaterializedViewAsSelect": _computed(MaterializedView),
+    "CreateStreamingTableAsSelect": _computed(StreamingTable),
+    "CreateStreamingTable": _declared(StreamingTable),
+    "CreateFlowCommand": _flow,
+    "CreateViewCommand": _view,
+}
+
+
+def _jvm_of(spark: SparkSession) -> Any:
+    return spark._jvm  # noqa: SLF001
+
+
+def _name(parts: Any) -> str:
+    return ".".join(str(each) for each in _members(parts))
+
+
+def _members(scala: Any) -> Iterator[Any]:
+    found = scala.iterator()
+    while found.hasNext():
+        yield found.next()
+
+
+def _optional(scala: Any) -> Any:
+    return scala.get() if scala.isDefined() else None
+
+
+def _pair(scala: Any) -> tuple[Any, Any]:
+    return scala._1(), scala._2()  # noqa: SLF001  so Scala calls them
