@@ -56,6 +56,17 @@ def test_seek_shows_before_and_after(
     assert client.admin.groups.describe(billing).partitions[0].committed == 0
 
 
+@pytest.mark.parametrize("asked", ["1000", "11"])
+def test_seek_beyond_the_end_says_where_it_goes_instead(
+    headwater: Run, client: Client, topic: str, billing: str, asked: str
+) -> None:
+    done = headwater("group", "seek", billing, "--to", asked, "--yes")
+    assert done.rows == [[topic, "0", "4", "10", "10"]]
+    assert f"{topic}/0: no offset {asked} there, the nearest end is taken" in done.err
+    assert client.admin.groups.describe(billing).partitions[0].committed == 10
+    assert "no offset" not in headwater("group", "seek", billing, "--to", "10", "--yes").err
+
+
 def test_seek_to_where_another_group_stands(headwater: Run, client: Client, billing: str) -> None:
     copy = f"{billing}-copy"
     assert headwater("group", "seek", copy, "--to-group", billing, "--yes").code == 0

@@ -40,6 +40,15 @@ def test_sound_files_verify(data: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert (orders["records"], orders["next"], orders["state"]) == (3, 3, "ok")
 
 
+def test_lost_segment_is_found(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (data / "orders-0" / f"{0:020d}.log").unlink()
+
+    assert run(["log", "verify", str(data), "--json"]) == 1
+
+    orders = next(each for each in documents(capsys) if each["partition"] == "orders-0")
+    assert (orders["records"], orders["state"]) == (0, "damaged")
+
+
 def test_flipped_bit_is_found_and_nothing_is_changed(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -211,3 +211,40 @@ def test_serve_refuses_to_be_open_to_all(
     printed = capfd.readouterr().out
     assert "token\t(not shown)\tHEADWATER_VIEWS_TOKEN" in printed
     assert "secret" not in printed
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        ("7", 7),
+        ("1.50", 1.5),
+        ("1e3", 1000.0),
+        ("01234", "01234"),
+        ("1_0", "1_0"),
+        ("nan", "nan"),
+        ("+1", "+1"),
+        ("99999999999999999999", "99999999999999999999"),
+        ("", ""),
+    ],
+)
+def test_a_parameter_is_a_number_only_if_json_would_say_so(
+    view: View, given: str, taken: object
+) -> None:
+    result = view("query", "SELECT ? AS p", given, "--json")
+    assert json.loads(result.out) == {"p": taken}
+
+
+def test_a_key_may_be_called_like_an_argument(
+    bootstrap: str, server: ViewServer, view: View
+) -> None:
+    odd = make_view(new_name(), {"self": "string", "timeout_s": "int"})
+    with headwater.connect(bootstrap, views=server.url) as client:
+        client.admin.topics.create(odd.topic, partitions=1, replicas=1)
+        client.admin.views.define(odd)
+        receipt = Changelog(client, odd).put({"self": "a", "timeout_s": 7})
+        while odd.name not in [each.name for each in client.views.list() if each.as_of]:
+            pass
+        wait = ("--wait-for", f"{receipt.topic}/0/{receipt.offset}")
+        result = view("get", odd.name, "a", "7", *wait, "--json")
+        assert json.loads(result.out)["row"] == {"self": "a", "timeout_s": 7}
+        client.admin.views.drop(odd.name)

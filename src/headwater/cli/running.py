@@ -22,13 +22,13 @@ def run_broker(session: Session, settings: BrokerSettings, config: Path) -> None
     configure_logs(settings.log_level, settings.log_format)
     views = ViewProcess(session, settings, config) if settings.http else None
 
-    def announce(server: "Server") -> None:
-        addresses = {"kafka": server.address, "data": settings.data, "metrics": settings.metrics}
+    def announce(server: "Server", metrics: str) -> None:
+        addresses = {"kafka": server.address, "data": settings.data, "metrics": metrics}
         if session.output.is_json:
             session.output.document(addresses)
         else:
-            metrics = f" | Metrics http://{settings.metrics}/metrics" if settings.metrics else ""
-            session.output.line(f"Kafka {server.address}{metrics} | data {settings.data}")
+            of_metrics = f" | Metrics http://{metrics}/metrics" if metrics else ""
+            session.output.line(f"Kafka {server.address}{of_metrics} | data {settings.data}")
         sys.stdout.flush()
         if views is not None:
             views.start(server.address)
@@ -44,7 +44,7 @@ def run_broker(session: Session, settings: BrokerSettings, config: Path) -> None
 
 
 def _load_broker() -> (
-    "Callable[[BrokerSettings, Callable[[Server], None], Callable[[], None]], None]"
+    "Callable[[BrokerSettings, Callable[[Server, str], None], Callable[[], None]], None]"
 ):
     """The broker's modules, which only a process that runs one pays for.
 

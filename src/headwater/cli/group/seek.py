@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from headwater.client import Client
     from headwater.client.admin.groups import SeekPlan
 
+_NAMED = 3
+"""So many partitions are told by name."""
+
 
 @headwater_command(
     "seek",
@@ -41,7 +44,8 @@ def command(
 ) -> None:
     """Move a group to another position.
 
-    The table shows the next offset to read, before and after. Stop the group's consumers first.
+    The table shows the next offset to read, before and after. Stop the group's consumers first. An
+    offset that a partition does not have becomes its start or its end, whichever is nearer.
     """
     if (position is None) == (other is None):
         raise click.UsageError("give --to POSITION or --to-group GROUP")
@@ -50,6 +54,7 @@ def command(
         session.output.rows(
             ("topic", "partition", "before", "after", "end"), (asdict(move) for move in plan.moves)
         )
+        _say_outside(session, position or "", plan)
         if dry_run:
             session.output.note("dry run: nothing was moved")
             return
@@ -57,6 +62,17 @@ def command(
         session.ask(f"Move group {group}?")
         client.admin.groups.seek(plan)
     session.output.note(f"moved group {group}")
+
+
+def _say_outside(session: Session, position: str, plan: "SeekPlan") -> None:
+    """As Kafka's own tool does: an offset outside of the log would leave it to each consumer's settings."""
+    if not position.isdecimal():
+        return
+    moved = [each for each in plan.moves if each.after != int(position)]
+    if moved:
+        named = ", ".join(f"{each.topic}/{each.partition}" for each in moved[:_NAMED])
+        more = f" and {len(moved) - _NAMED} more" if len(moved) > _NAMED else ""
+        session.output.note(f"{named}{more}: no offset {position} there, the nearest end is taken")
 
 
 def _plan(

@@ -44,7 +44,7 @@ def command(
                 hint=f"give values for {', '.join(columns)}",
             )
         values = dict(zip(columns, key, strict=True))
-        row = asked.get(wait_for=wait_for, timeout_s=timeout_s, **values)
+        row = asked.get(values, wait_for=wait_for, timeout_s=timeout_s)
     if row is None:
         raise NotFound(f"view {view!r} has no row with the key {', '.join(key)}")
     document = json_row(asked.definition, row)

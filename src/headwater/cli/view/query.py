@@ -1,5 +1,8 @@
 """`headwater view query`."""
 
+import re
+from typing import Final
+
 import click
 
 from headwater.cli.command import command as headwater_command
@@ -7,6 +10,9 @@ from headwater.cli.session import Session
 from headwater.cli.view.url_option import url_option
 from headwater.cli.view.waiting import waiting_options
 from headwater.client.record import Receipt
+
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?", re.ASCII)
+_LARGEST: Final = 1 << 63
 
 
 @headwater_command(
@@ -46,9 +52,8 @@ def command(  # noqa: PLR0913  one argument per option
 
 
 def _number_or_text(text: str) -> int | float | str:
-    for read in (int, float):
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    return text
+    """Numbers as JSON spells them; 01234 and nan are text."""
+    if _NUMBER.fullmatch(text) is None:
+        return text
+    number = float(text) if set(text) & set(".eE") else int(text)
+    return number if abs(number) < _LARGEST else text
