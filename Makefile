@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 ROUNDS ?= 24
 SEED ?= 1
-JOBS ?= 2
+JOBS ?= 3
 BROKER ?= headwater
 SERVE ?=
 EVENTS ?= 10000000
@@ -32,7 +32,7 @@ $(READY): $(INSTALLED) $(shell find src demo -name '*.py')
 demo: $(READY) ## a shop from producers to views; broker and Spark are killed, all equals SQL (SERVE=1 goes on)
 	@SERVE=$(SERVE) $(BIN)/python -m demo
 
-test: $(READY) ## run the tests, JOBS=2 at a time (real clients; what is missing on this machine is skipped)
+test: $(READY) ## run the tests, JOBS=3 at a time (real clients; what is missing on this machine is skipped)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not long"
 
 check: $(READY) ## format, lint, types, layers

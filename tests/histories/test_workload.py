@@ -12,10 +12,12 @@ from rigs.brokers import Broker
 def test_transactions_stay_whole_when_writers_and_the_broker_are_killed(
     own_broker: Broker, tmp_path: Path
 ):
-    verdict = run_round(own_broker, SHORT, seed=1, errors=tmp_path / "writers.log")
+    errors = tmp_path / "writers.log"
+
+    verdict = run_round(own_broker, SHORT, seed=1, errors=errors)
 
     assert verdict.anomalies == []
-    assert verdict.failures == []
+    assert verdict.failures == [], errors.read_text(errors="replace")
     assert verdict.counts["broker killed"] >= 1
     # Without these the checker would have had nothing to find.
     assert verdict.counts["committed"] > 50

@@ -86,6 +86,26 @@ def test_a_failing_query_fails_the_test_with_its_reason(spark: SparkSession) -> 
         hw.testing.run(pipeline, feed={"orders": [{"id": 11}]}, spark=spark)
 
 
+def test_a_rule_keeps_no_deletion_out(spark: SparkSession) -> None:
+    pipeline = hw.Pipeline("shop")
+    pipeline.topic("orders", schema="id LONG, total DOUBLE")
+    actions = ("drop", "quarantine", "fail")
+    for action in actions:
+
+        @pipeline.materialized_view(
+            name=action, key="id", expect={"positive": ("total >= 0", action)}
+        )
+        def open_orders(orders: DataFrame) -> DataFrame:
+            return orders.withColumn("_deleted", F.col("total").isNull())
+
+    placed = [{"id": 1, "total": 5.0}, {"id": 2, "total": 6.0}]
+    found = hw.testing.run(
+        pipeline, feed=[{"orders": placed}, {"orders": [{"id": 1}]}], spark=spark
+    )
+
+    assert [[row["id"] for row in found[each]] for each in actions] == [[2], [2], [2]]
+
+
 @pytest.mark.parametrize(
     ("feed", "sentence", "hint"),
     [

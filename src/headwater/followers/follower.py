@@ -66,8 +66,8 @@ class Follower:
         self._wants_new_build = False
         self._damaged: Store | None = None
         self._is_paused = False
-        self._state: State = "starting"
-        self._reason = ""
+        self._standing: tuple[State, str] = ("starting", "")
+        """Its state and the reason for it: one without the other would tell something else."""
         self._is_caught_up = False
         self._at: Positions = {}
         self._end: Positions = {}
@@ -139,14 +139,15 @@ class Follower:
 
     def status(self) -> Status:
         served, at, end = self._served, self._at, self._end
+        state, reason = self._standing
         lag_records = sum(max(0, offset - at.get(p, offset)) for p, offset in end.items())
         if served is None:
-            return Status(self._state, self._reason, lag_records=lag_records)
-        is_current = self._is_caught_up and self._state == "following"
+            return Status(state, reason, lag_records=lag_records)
+        is_current = self._is_caught_up and state == "following"
         lag_ms = 0 if is_current else max(0, self._clock.now_ms() - served.fresh_ms)
         return Status(
-            state=self._state,
-            reason=self._reason,
+            state=state,
+            reason=reason,
             as_of=self.tail.now.positions,
             lag_records=lag_records,
             lag_seconds=lag_ms / 1000,
@@ -190,13 +191,19 @@ class Follower:
         changelog = KafkaChangelog(self._client.connection, store.view.topic, store.positions())
         changelog.asked_end = topic.end
         with ReadAhead(changelog, collapser(store.view)) as reading:
-            self._become("following" if store is self._served else "building", self._why_building)
+            state: State = "following" if store is self._served else "building"
+            if not self._failures:
+                self._become(state, self._why_building)
             looks = _Looks(self._clock)
             while not self._begin_again.is_set():
                 changes = reading.next(_WAIT_S)
                 if changes is not None:
                     self._apply(store, changes)
-                    self._failures = 0
+                    poll = changes.poll
+                    if self._failures and (len(poll) or poll.is_caught_up):
+                        # Only now is it over: until then it would seem to follow at every attempt.
+                        self._failures = 0
+                        self._become(state, self._why_building)
                     if store is self._building and changes.poll.is_caught_up:
                         self._swap(store)
                         self._become("following")
@@ -314,7 +321,7 @@ class Follower:
             self._remove(served)
 
     def _become(self, state: State, reason: str = "") -> None:
-        self._state, self._reason = state, reason
+        self._standing = (state, reason)
 
 
 class _Looks:

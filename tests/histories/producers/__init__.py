@@ -19,7 +19,7 @@ Offsets = Mapping[Partition, int]
 class TransactionalProducer(Protocol):
     """What goes wrong is raised as the library's own `errors`."""
 
-    errors: type[Exception]
+    errors: type[Exception] | tuple[type[Exception], ...]
 
     def start(self) -> None:
         """Become the only producer of this transactional id, and end what an earlier one left open."""

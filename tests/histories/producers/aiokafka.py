@@ -3,7 +3,7 @@
 import asyncio
 
 import aiokafka
-from aiokafka.errors import InvalidProducerEpoch, KafkaError, ProducerFenced
+from aiokafka.errors import IllegalOperation, InvalidProducerEpoch, KafkaError, ProducerFenced
 from aiokafka.structs import RecordMetadata
 from confluent_kafka import Consumer
 
@@ -12,7 +12,8 @@ from histories.producers import Offsets
 
 
 class Producer:
-    errors: type[Exception] = KafkaError
+    # The second, which is no KafkaError: a transaction that its sender gave up in the background.
+    errors = (KafkaError, IllegalOperation)
 
     def __init__(self, bootstrap: str, transactional_id: str, timeout_ms: int) -> None:
         self._loop = asyncio.new_event_loop()

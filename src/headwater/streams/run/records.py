@@ -13,9 +13,7 @@ from headwater.errors import InvalidRequest
 from headwater.streams.datasets import MaterializedView, Table
 from headwater.streams.run import expectations
 from headwater.streams.run.columns import column
-
-DELETED: Final = "_deleted"
-"""A boolean column of this name turns a row into a deletion of its key."""
+from headwater.streams.run.expectations import DELETED
 
 RULES_HEADER: Final = "headwater.broken-rules"
 _JSON: Final = {
@@ -45,7 +43,7 @@ def to_records(frame: DataFrame, output: Table | MaterializedView) -> DataFrame:
     columns = [each for each in frame.columns if each != DELETED]
     value = F.to_json(F.struct(*(column(each) for each in columns)), _JSON)
     if DELETED in frame.columns:
-        value = F.when(~F.coalesce(F.col(DELETED), F.lit(False)), value)
+        value = F.when(~expectations.is_deleted(frame), value)
     key = (
         F.to_json(F.struct(*(column(each) for each in output.key)), _JSON)
         if output.key
