@@ -136,6 +136,16 @@ def test_a_segment_that_went_away_is_asked_of_the_broker(
     assert numbers(values(reader, wanted)) == list(range(4000))
 
 
+def test_a_segment_that_cannot_be_read_is_asked_of_the_broker(
+    broker: Broker, cluster: Cluster, reader: BulkReader, tmp_path: Path
+) -> None:
+    wanted = whole(cluster, TOPIC)
+    second = segments(broker)[1]
+    second.rename(tmp_path / "gone")
+    second.mkdir()  # it can be opened, and every read of it fails
+    assert numbers(values(reader, wanted)) == list(range(4000))
+
+
 def test_a_file_deleted_while_it_is_read_is_read_to_its_end(
     broker: Broker, cluster: Cluster, reader: BulkReader
 ) -> None:

@@ -224,6 +224,9 @@ def test_serve_refuses_to_be_open_to_all(
         ("nan", "nan"),
         ("+1", "+1"),
         ("99999999999999999999", "99999999999999999999"),
+        ("1e20", 1e20),
+        ("1e999", "1e999"),
+        pytest.param("9" * 5000, "9" * 5000, id="more digits than Python counts"),
         ("", ""),
     ],
 )

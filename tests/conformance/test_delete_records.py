@@ -101,3 +101,10 @@ def test_records_of_a_topic_that_is_only_compacted_cannot_be_deleted(
     append(connection, topic, batch(Record(key=b"k")))
 
     assert delete_before(connection, topic, 1).error_code == code
+
+
+@pytest.mark.usefixtures("coordinator")
+def test_records_of_internal_topics_cannot_be_deleted(connection: Connection):
+    found = delete_before(connection, "__consumer_offsets", 0)
+
+    assert found.error_code == ErrorCode.invalid_topic_exception

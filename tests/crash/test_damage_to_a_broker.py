@@ -17,7 +17,7 @@ from headwater.broker.broker import Broker as EmbeddedBroker
 from headwater.broker.groups.records import TopicPartition as GroupPartition
 from headwater.config import BrokerSettings
 from headwater.errors import Corruption
-from headwater.log.disk import LocalDisk
+from headwater.log.disk import Disk, LocalDisk
 from headwater.testing import Broker, SettableClock
 from log.batches import read_all
 
@@ -25,6 +25,7 @@ T = TypeVar("T")
 TOPICS = ("orders", "payments", "refunds")
 METADATA = "__cluster_metadata-0/00000000000000000000.log"
 OFFSETS = "__consumer_offsets-0/00000000000000000000.log"
+INTERNAL = {"__consumer_offsets", "__transaction_state"}
 
 
 @pytest.fixture(scope="module", params=["killed", "stopped"])
@@ -53,10 +54,12 @@ def commit(broker: Broker, group: str, offset: int) -> None:
     consumer.close()
 
 
-def started(data: Path, check: Callable[[EmbeddedBroker], Awaitable[T]]) -> T:
+def started(
+    data: Path, check: Callable[[EmbeddedBroker], Awaitable[T]], disk: Disk | None = None
+) -> T:
     async def run() -> T:
         broker = EmbeddedBroker(
-            BrokerSettings(data=str(data)), LocalDisk(), SettableClock(1_700_000_000_000)
+            BrokerSettings(data=str(data)), disk or LocalDisk(), SettableClock(1_700_000_000_000)
         )
         await broker.start()
         try:
@@ -119,6 +122,32 @@ def test_lost_metadata_log_never_drops_a_topic(tmp_path: Path, data: Path, lost:
     for _ in range(2):
         with pytest.raises(Corruption, match="__cluster_metadata-0"):
             started(copy, names)
+
+
+@pytest.mark.parametrize("written", [b"", bytes(30)])
+def test_first_start_that_was_cut_short_refuses_no_later_one(
+    tmp_path: Path, written: bytes
+) -> None:
+    log = tmp_path / METADATA
+    log.parent.mkdir()
+    log.write_bytes(written)
+
+    assert started(tmp_path, names) == INTERNAL
+
+
+class DiskOfAnOrdinaryUser(LocalDisk):
+    """A new volume has a directory that only root may look into."""
+
+    def names(self, directory: Path) -> list[str]:
+        if directory.name == "lost+found":
+            raise PermissionError(directory)
+        return super().names(directory)
+
+
+def test_new_volume_with_a_directory_of_root_is_a_data_directory(tmp_path: Path) -> None:
+    (tmp_path / "lost+found").mkdir()
+
+    assert started(tmp_path, names, DiskOfAnOrdinaryUser()) == INTERNAL
 
 
 def test_damaged_cluster_id_is_named(tmp_path: Path, data: Path) -> None:

@@ -277,12 +277,17 @@ def test_files_of_a_folder_that_have_nothing_to_do_with_pipelines_are_not_run(
     with pytest.raises(NotFound, match=f"there is no pipeline in {tmp_path} "):
         find_pipelines(tmp_path)
     (tmp_path / "of_the_shop.py").write_text('import headwater as hw\nshop = hw.Pipeline("shop")\n')
-    (tmp_path / "steps.py").write_text("def declare(it):\n    it.table(name='a')(lambda: None)\n")
+    (tmp_path / "steps.py").write_text(
+        "def declare(it, name):\n    it.table(name=name)(lambda: None)\n"
+    )
     (tmp_path / "zz_more.py").write_text(
-        "from of_the_shop import shop\nfrom steps import declare\ndeclare(shop)\n"
+        "from of_the_shop import shop\nfrom steps import declare\ndeclare(shop, 'a')\n"
+    )
+    (tmp_path / "zz_still_more.py").write_text(
+        "import os, of_the_shop, steps as s\ns.declare(of_the_shop.shop, 'b')\n"
     )
     (pipeline,) = find_pipelines(tmp_path)
-    assert [each.name for each in pipeline.graph().queries] == ["a"]
+    assert [each.name for each in pipeline.graph().queries] == ["a", "b"]
 
 
 def test_a_file_may_have_the_name_of_what_it_imports(tmp_path: Path) -> None:

@@ -41,6 +41,32 @@ def test_a_second_run_is_refused_until_the_first_has_ended_or_was_killed(tmp_pat
     assert not Checkpoints(tmp_path).knows("shop"), "a lock was taken for a checkpoint"
 
 
+FORKING = """
+import os, sys
+from pathlib import Path
+from headwater.streams.run.lock import alone
+with alone(Path(sys.argv[1]), "shop"):
+    if os.fork() == 0:
+        sys.stdin.read()
+        os._exit(0)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_what_a_killed_run_had_forked_does_not_hold_its_lock(tmp_path: Path) -> None:
+    lock = Checkpoints(tmp_path).lock_of("shop")
+    command = [sys.executable, "-c", FORKING, str(lock)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == "held\n"
+        first.kill()
+        first.wait()
+        with alone(lock, "shop"):
+            assert f"process {os.getpid()} on " in lock.read_text()
+
+
 def test_a_run_holds_its_checkpoints(shop: Shop) -> None:
     shop.pipeline.materialized_view(name="totals", key="customer")(per_customer)
     with shop.running() as running:

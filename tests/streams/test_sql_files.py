@@ -69,6 +69,16 @@ def test_tables_flows_and_views_in_sql_are_kept_as_streams(
             ":2: ",
         ),
         (
+            "CREATE FLOW f AS INSERT OVERWRITE a BY NAME SELECT 1 AS b",
+            NotSupported,
+            ":1: a flow appends rows",
+        ),
+        (
+            "CREATE FLOW f AS INSERT INTO a PARTITION (c = 1) BY NAME SELECT 1 AS b",
+            NotSupported,
+            ":1: a flow appends rows",
+        ),
+        (
             "\nCREATE MATERIALIZED VIEW a AS SELECT b FROM nowhere",
             InvalidRequest,
             r":2: 'a' cannot be planned: .*nowhere",

@@ -51,6 +51,8 @@ class MetadataLog:
         if log.next_offset > 0:
             return
         for each in partition_directories(log.disk, log.directory.parent):
+            if each == log.directory:
+                continue  # A first start that was cut short has begun it and written nothing.
             raise Corruption(
                 f"{each.parent} holds {each.name}, but nothing is known of its topic",
                 hint=f"restore {log.directory.name} from a backup, or choose another --data",

@@ -11,7 +11,7 @@ from typing import Final
 
 from headwater.bulk.batches import Batches
 from headwater.bulk.ranges import OffsetRange
-from headwater.errors import Corruption
+from headwater.errors import Corruption, StorageFailed
 from headwater.log.disk import ReadOnlyDisk
 from headwater.log.names import log_bases
 from headwater.log.segment import Place, Segment
@@ -47,7 +47,7 @@ def read_segments(data: Path, wanted: OffsetRange) -> Iterator[Batches]:
                     return
                 offset = batches.next_offset
                 yield batches
-    except (OSError, Corruption):
+    except (OSError, StorageFailed, Corruption):
         return
 
 

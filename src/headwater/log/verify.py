@@ -1,9 +1,11 @@
 """Check every file of a data directory against its checksum, without changing anything."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 from headwater.errors import Corruption
 from headwater.log.aborted import AbortedIndex
@@ -22,6 +24,8 @@ from headwater.log.state import (
     read_state,
 )
 from headwater.wire.record_batch import BatchHeader
+
+_PARTITION: Final = re.compile(r".+-\d+")
 
 
 @dataclass(slots=True)
@@ -48,8 +52,8 @@ class Report:
 
 
 def partition_directories(disk: Disk, data: Path) -> list[Path]:
-    """Return the directories under `data` that hold a partition."""
-    found = [data / name for name in disk.names(data) if not name.endswith(".deleted")]
+    """Return the directories under `data` that hold a partition; what else lies there is not looked at."""
+    found = [data / name for name in disk.names(data) if _PARTITION.fullmatch(name)]
     return [each for each in found if each.is_dir() and _has_held_records(disk, each)]
 
 

@@ -15,7 +15,8 @@ _DECLARES: Final = re.compile(
     r"pipeline|headwater|\.(table|topic|changelog|(materialized_|temporary_)?view|append_flow)\b",
     re.IGNORECASE,
 )
-_IMPORTS: Final = re.compile(r"^\s*(?:from|import)\s+\.*(\w+)", re.MULTILINE)
+_IMPORTS: Final = re.compile(r"^\s*(?:from\s+\.*(\w*)|import\s+(.+))", re.MULTILINE)
+_NAMES: Final = re.compile(r"(?:^|,)\s*(\w+)")
 _SPARK_PIPELINES: Final = re.compile(
     r"^\s*(from pyspark import .*\bpipelines\b|(from|import) pyspark\.pipelines\b)", re.MULTILINE
 )
@@ -84,13 +85,17 @@ def _that_may_declare(files: list[Path]) -> list[Path]:
     while True:
         known = {each.stem for each in found}
         more = {
-            each
-            for each in texts.keys() - found
-            if not known.isdisjoint(_IMPORTS.findall(texts[each]))
+            each for each in texts.keys() - found if not known.isdisjoint(_imported_by(texts[each]))
         }
         if not more:
             return [each for each in files if each in found]
         found |= more
+
+
+def _imported_by(text: str) -> set[str]:
+    """The first part of each name that is imported."""
+    found = _IMPORTS.findall(text)
+    return {name for module, names in found for name in (module, *_NAMES.findall(names))}
 
 
 def _pipelines_of(file: Path) -> list[Pipeline]:

@@ -93,7 +93,9 @@ def _declared(kind: type[MaterializedView | StreamingTable]) -> Reader:
     def elements(plan: Any, where: SourceCodeLocation, _: Settings) -> Iterator[Element]:
         specification = plan.tableSpec()
         properties = map(_pair, _members(specification.properties()))
-        columns = [f"`{each.name()}` {each.dataType().sql()}" for each in _members(plan.columns())]
+        columns = [
+            f"{_quoted(each.name())} {each.dataType().sql()}" for each in _members(plan.columns())
+        ]
         yield kind(
             name=_name(plan.name().nameParts()),
             comment=_optional(specification.comment()),
@@ -121,14 +123,24 @@ def _computed(kind: type[MaterializedView | StreamingTable]) -> Reader:
 
 def _flow(plan: Any, where: SourceCodeLocation, settings: Settings) -> Iterator[Element]:
     insert = plan.flowOperation()
-    if insert.getClass().getSimpleName() != "InsertIntoStatement" or not insert.byName():
+    if not _is_append_by_name(insert):
         raise NotSupported(
-            f"{where.filename}:{where.line_number}: a flow inserts rows by the names of columns",
+            f"{where.filename}:{where.line_number}: a flow appends rows by the names of columns",
             hint="write it as: CREATE FLOW f AS INSERT INTO target BY NAME SELECT ...",
         )
     target = _name(insert.table().multipartIdentifier())
     name = _name(plan.name().nameParts())
     yield Flow(name, target, settings, where, _Query(insert.query()))
+
+
+def _is_append_by_name(insert: Any) -> bool:
+    return (
+        insert.getClass().getSimpleName() == "InsertIntoStatement"
+        and insert.byName()
+        and not insert.overwrite()
+        and insert.partitionSpec().isEmpty()
+        and insert.userSpecifiedCols().isEmpty()
+    )
 
 
 def _view(plan: Any, where: SourceCodeLocation, settings: Settings) -> Iterator[Element]:
@@ -153,6 +165,10 @@ def _jvm_of(spark: SparkSession) -> Any:
 
 def _name(parts: Any) -> str:
     return ".".join(str(each) for each in _members(parts))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _members(scala: Any) -> Iterator[Any]:

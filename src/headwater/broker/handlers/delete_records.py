@@ -37,8 +37,11 @@ async def _delete(
     if topic is None or partition is None:
         result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return result
+    if topic.is_internal:
+        result.error_code = ErrorCode.INVALID_TOPIC_EXCEPTION
+        return result
     settings = context.broker.topics.settings_of(topic)
-    if topic.is_internal or (settings.is_compacted and not settings.is_deleted):
+    if settings.is_compacted and not settings.is_deleted:
         result.error_code = ErrorCode.POLICY_VIOLATION
         return result
     if asked.offset < HIGH_WATERMARK:

@@ -1,5 +1,6 @@
 """`headwater view query`."""
 
+import math
 import re
 from typing import Final
 
@@ -13,6 +14,7 @@ from headwater.client.record import Receipt
 
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?", re.ASCII)
 _LARGEST: Final = 1 << 63
+_MOST_DIGITS: Final = 20
 
 
 @headwater_command(
@@ -52,8 +54,11 @@ def command(  # noqa: PLR0913  one argument per option
 
 
 def _number_or_text(text: str) -> int | float | str:
-    """Numbers as JSON spells them; 01234 and nan are text."""
+    """Numbers as JSON spells them, if SQLite has such a number; 01234 and nan are text."""
     if _NUMBER.fullmatch(text) is None:
         return text
-    number = float(text) if set(text) & set(".eE") else int(text)
-    return number if abs(number) < _LARGEST else text
+    if set(text) & set(".eE"):
+        number = float(text)
+        return number if math.isfinite(number) else text
+    whole = int(text) if len(text) <= _MOST_DIGITS else _LARGEST
+    return whole if abs(whole) < _LARGEST else text

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headwater.errors import Conflict
+from headwater.errors import Conflict, StorageFailed
 
 
 @contextmanager
@@ -23,6 +23,13 @@ def alone(lock: Path, pipeline: str) -> Iterator[None]:
                 f"the pipeline {pipeline!r} runs already: {file.read() or 'elsewhere'}",
                 hint="stop that run first, or give this one a state of its own, by a profile",
             ) from error
+        except OSError as error:
+            raise StorageFailed(
+                f"{lock} cannot be locked: {error.strerror}",
+                hint="keep the state of pipelines where files can be locked",
+            ) from error
+        # Else what a user's file forks would hold it after this process was killed.
+        os.register_at_fork(after_in_child=file.close)
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}")
         file.flush()
