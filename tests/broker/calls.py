@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from conformance.raw import Connection
@@ -22,6 +23,14 @@ def create_topic(broker: Broker, name: str, partitions: int = 1, **configs: str)
     with Connection(broker.bootstrap) as connection:
         (result,) = connection.request("create_topics", 7, topics=[topic], timeout=LONG_MS).topics
     assert result.error_code == 0, result.error_message
+
+
+def set_configs(broker: Broker, name: str, configs: dict[str, str]) -> None:
+    """Replace the configs of a topic."""
+    topics = broker.embedded.topics
+    topic = topics.get(name)
+    assert topic is not None
+    assert broker.call(topics.change, topic, topic.record, replace(topic.record, configs=configs))
 
 
 def produce_data(topic: str, records: bytes, partition: int = 0, acks: int = -1) -> dict[str, Any]:

@@ -27,7 +27,8 @@ class SlowDisk(LocalDisk):
         self.may_sync.set()
         self.is_waiting = threading.Event()
 
-    def open(self, path: Path) -> File:
+    def open(self, path: Path, *, create: bool = True) -> File:
+        del create
         return SlowFile(path, self)
 
     def hold(self) -> None:

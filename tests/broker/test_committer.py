@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from broker.calls import LONG_MS, create_topic, fetch, fetch_data, produce, produce_data, wait_until
+from broker.calls import (
+    LONG_MS,
+    create_topic,
+    fetch,
+    fetch_data,
+    produce,
+    produce_data,
+    set_configs,
+    wait_until,
+)
 from broker.slow_disk import SlowDisk
 from conformance.batches import batch
 from conformance.raw import Connection
@@ -30,8 +39,8 @@ class BreakingDisk(SlowDisk):
         super().__init__()
         self.is_broken = False
 
-    def open(self, path: Path) -> File:
-        file = super().open(path)
+    def open(self, path: Path, *, create: bool = True) -> File:
+        file = super().open(path, create=create)
         sync = file.sync
 
         def break_or_sync() -> None:
@@ -183,16 +192,14 @@ def test_acks_one_is_answered_at_once_and_synced_within_its_time() -> None:
 
 
 def test_a_topics_flush_ms_may_ask_for_less(broker: Broker) -> None:
-    topic = broker.embedded.topics.get("orders")
-    broker.call(broker.embedded.topics.set_configs, topic, {"flush.ms": "10"})
+    set_configs(broker, "orders", {"flush.ms": "10"})
     with Connection(broker.bootstrap) as connection:
         connection.request("produce", 9, **produce_data("orders", batch(b"1"), acks=1))
     wait_until(broker, lambda: partition_of(broker).log.high_watermark == 1)
 
 
 def test_flush_messages_of_one_syncs_at_once(broker: Broker) -> None:
-    topic = broker.embedded.topics.get("orders")
-    broker.call(broker.embedded.topics.set_configs, topic, {"flush.messages": "1"})
+    set_configs(broker, "orders", {"flush.messages": "1"})
     with Connection(broker.bootstrap) as connection:
         connection.request("produce", 9, **produce_data("orders", batch(b"1"), acks=1))
     wait_until(broker, lambda: partition_of(broker).log.high_watermark == 1)

@@ -20,9 +20,9 @@ class CountingDisk(LocalDisk):
         super().__init__()
         self.opened: list[Path] = []
 
-    def open(self, path: Path) -> File:
+    def open(self, path: Path, *, create: bool = True) -> File:
         self.opened.append(path)
-        return super().open(path)
+        return super().open(path, create=create)
 
 
 def test_a_thousand_topics_start_after_a_clean_stop_without_opening_their_logs(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.calls import create_topic
+from broker.calls import create_topic, set_configs
 from conformance.raw import Connection
 from headwater.broker.config_changes import APPEND, DELETE, SET, SUBTRACT
 from headwater.broker.topic_configs import TOPIC_CONFIGS, check_config, log_settings
@@ -134,5 +134,5 @@ def test_open_logs_obey_a_change_at_once(broker: Broker) -> None:
     topic = broker.embedded.topics.get("t")
     assert topic is not None
     assert topic.partitions[0].log.settings.retention_ms != 1234
-    broker.call(broker.embedded.topics.set_configs, topic, {"retention.ms": "1234"})
+    set_configs(broker, "t", {"retention.ms": "1234"})
     assert topic.partitions[0].log.settings.retention_ms == 1234

@@ -192,7 +192,8 @@ class BrokerWorkload:
             topics = self.broker.embedded.topics
             topic = topics.get("orders")
             assert topic is not None
-            await topics.set_configs(topic, configs)
+            before = topic.record
+            assert await topics.change(topic, before, replace(before, configs=configs))
 
         self.broker.call(configure)
         self._say(("configs", "orders"), configs, is_done=True)

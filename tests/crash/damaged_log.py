@@ -1,5 +1,6 @@
 """A log with a known content, and what must hold for its readers whatever happens to its files."""
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +27,8 @@ class UnsyncedFile(LocalFile):
 class UnsyncedDisk(LocalDisk):
     """Damage is not about syncing: these tests need none."""
 
-    def open(self, path: Path) -> File:
-        return UnsyncedFile(path)
+    def open(self, path: Path, *, create: bool = True) -> File:
+        return UnsyncedFile(path, os.O_RDWR | (os.O_CREAT if create else 0))
 
     def sync_directory(self, path: Path) -> None:
         pass

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from headwater.errors import Corruption
 from headwater.log import cleaner, compaction
 from headwater.log.cleaner import clean
+from headwater.log.disk import LocalDisk
 from headwater.log.partition import PartitionLog
 from headwater.log.settings import LogSettings
 from headwater.testing import SettableClock
@@ -325,3 +326,25 @@ def test_readers_of_old_segments_go_on_while_they_are_replaced(tmp_path: Path) -
 
     assert before + after == sorted(set(before + after))
     table.check(table.log)
+
+
+def test_a_cleaner_makes_no_segment_in_the_log_of_a_topic_made_anew(tmp_path: Path) -> None:
+    """It opens sealed segments one after the other, by names that may be another topic's by then."""
+    directory = tmp_path / "table-0"
+    disk = LocalDisk()
+    old = PartitionLog.open(disk, directory, SETTINGS, SettableClock())
+    for number in range(100):
+        old.append_own([(b"%d" % number, bytes(100))])
+    old.sync()
+    job = compaction.plan(old, old.clock.now_ms())[0].job
+    batches = cleaner._batches(disk, directory, job.dirty)
+    next(batches)
+    old.abandon()
+    directory.rename(tmp_path / "deleted")
+    new = PartitionLog.open(disk, directory, SETTINGS, SettableClock())
+    new.append_own([(b"k", b"v")])
+    new.sync()
+
+    with pytest.raises(Corruption, match="is missing"):
+        list(batches)
+    assert [each.name for each in directory.glob("*.log")] == ["00000000000000000000.log"]

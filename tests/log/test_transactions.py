@@ -445,3 +445,23 @@ class Life:
         self.log = opened(self.root, summary=summary if is_trusted else None)
         for each in self.writers:
             each.log = self.log
+
+
+def test_records_that_were_deleted_hold_up_no_reader_after_a_crash(tmp_path: Path) -> None:
+    """The snapshot of the producers is older than the deletion, and still knows of lost markers."""
+    log = opened(tmp_path, WIDE)
+    Writer(log, 1).send(*values("a", "b"))
+    log.sync()
+    log.lose_transaction(1)
+    plain(log, "c")
+    log.roll(NOW_MS)
+    plain(log, "d")
+    log.sync()
+    assert log.last_stable_offset == 0
+    log.advance_start(3).run()
+    assert log.last_stable_offset == log.high_watermark
+
+    after = opened(tmp_path, WIDE)
+
+    assert after.last_stable_offset == after.high_watermark == log.high_watermark
+    assert seen(after) == [b"d"]

@@ -1,12 +1,13 @@
 """Changes to a topic's configs, all or nothing per topic. The broker's own settings are fixed at start."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from headwater.broker.config_view import BROKER_RESOURCE, TOPIC_RESOURCE
 from headwater.broker.context import RequestContext
 from headwater.broker.topic_configs import LIST, TOPIC_CONFIGS, check_config, check_together
+from headwater.broker.topics import TopicRecord
 from headwater.errors import HeadwaterError, InvalidRequest
 from headwater.wire.error_codes import ErrorCode, code_of
 
@@ -42,23 +43,38 @@ async def apply_changes(
         return ErrorCode.INVALID_REQUEST, message
     if kind != TOPIC_RESOURCE:
         return ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}"
-    topic = context.broker.topics.get(name)
-    if topic is None:
+    if context.broker.topics.get(name) is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
     if any(each.value is None and each.operation != DELETE for each in changes):
         return ErrorCode.INVALID_REQUEST, "Null value not supported for topic configs"
     if len({each.name for each in changes}) < len(changes):
         return ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys"
+
+    def configs_after(before: TopicRecord) -> dict[str, str]:
+        return changed({} if replace_all else dict(before.configs), changes, context)
+
     try:
-        configs = changed({} if replace_all else dict(topic.configs), changes, context)
+        return await _change(name, configs_after, context, only_validate=only_validate)
     except InvalidRequest as error:
         return ErrorCode.INVALID_CONFIG, error.what
-    if not only_validate:
-        try:
-            await context.broker.topics.set_configs(topic, configs)
-        except HeadwaterError as error:
-            return code_of(error), str(error)
-    return ErrorCode.NONE, None
+    except HeadwaterError as error:
+        return code_of(error), str(error)
+
+
+async def _change(
+    name: str,
+    configs_after: Callable[[TopicRecord], dict[str, str]],
+    context: RequestContext,
+    *,
+    only_validate: bool,
+) -> tuple[ErrorCode, str | None]:
+    topics = context.broker.topics
+    while (topic := topics.get(name)) is not None:
+        before = topic.record
+        after = replace(before, configs=configs_after(before))
+        if only_validate or await topics.change(topic, before, after):
+            return ErrorCode.NONE, None
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' was deleted."
 
 
 def changed(

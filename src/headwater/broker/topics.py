@@ -17,7 +17,7 @@ from headwater.broker.metadata_log import MetadataLog
 from headwater.broker.partition import Partition
 from headwater.broker.topic_configs import log_settings
 from headwater.clock import Clock
-from headwater.errors import Conflict, Corruption, InvalidRequest
+from headwater.errors import Conflict, Corruption, InvalidRequest, NotFound
 from headwater.log.disk import Disk
 from headwater.log.partition import PartitionLog
 from headwater.log.recovery import Summary
@@ -136,28 +136,32 @@ class Topics:
             await self._metadata.write_topic(name, record)
             return self._add(name, record)
 
-    async def add_partitions(self, topic: Topic, total: int) -> None:
+    async def change(self, topic: Topic, before: TopicRecord, after: TopicRecord) -> bool:
+        """Make `after` true of a topic, durably: its configs are obeyed, its new partitions are there.
+
+        Returns False if something else was changed since `before` was read: who asks looks again.
+        """
         async with self._changing:
-            record = replace(topic.record, partitions=total)
-            await self._metadata.write_topic(topic.name, record)
-            topic.record = record
+            if topic.record is not before or not self._is_there(topic):
+                return False
+            await self._metadata.write_topic(topic.name, after)
+            topic.record = after
             self._add_partitions(topic)
             topic.encoded.clear()
-
-    async def set_configs(self, topic: Topic, configs: Mapping[str, str]) -> None:
-        """Replace the topic's own configs; its logs obey them from now on."""
-        async with self._changing:
-            record = replace(topic.record, configs=dict(configs))
-            await self._metadata.write_topic(topic.name, record)
-            topic.record = record
         settings = self.settings_of(topic)
         for each in topic.partitions:
             if each.is_open:
                 each.log.settings = settings
+        return True
 
     async def mark_deleted(self, topic: Topic) -> None:
-        """Take the topic away from clients, durably; `finish_deletion` removes its files."""
+        """Take the topic away from clients, durably; `finish_deletion` removes its files.
+
+        Raises `NotFound` if somebody else has done it: the name may be another topic's by now.
+        """
         async with self._changing:
+            if not self._is_there(topic):
+                raise NotFound(f"topic {topic.name!r} was deleted")
             await self._metadata.write_topic(topic.name, replace(topic.record, is_deleting=True))
             self._by_name.pop(topic.name, None)
             self._by_id.pop(topic.id, None)
@@ -198,6 +202,9 @@ class Topics:
                 if summary is not None and summary.segments:
                     summaries[each.name] = summary
         return summaries
+
+    def _is_there(self, topic: Topic) -> bool:
+        return self._by_name.get(topic.name) is topic
 
     def _add(self, name: str, record: TopicRecord) -> Topic:
         topic = Topic(name, record)

@@ -4,6 +4,7 @@ The replacement is durable under a name that says what it replaces (`<base>-<end
 is removed, so a crash at any point leaves either the old segments or the new one.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -76,13 +77,15 @@ def _is_due(log: PartitionLog, sealed: list[Segment], dirty: list[Segment], now_
 def _grouped(segments: list[Segment], segment_bytes: int) -> list[list[Segment]]:
     """Join neighbours as long as they fit one segment: compaction leaves few, full segments."""
     groups: list[list[Segment]] = []
+    size = 0
     for each in segments:
-        size = sum(other.size for other in groups[-1]) if groups else 0
+        size += each.size
         is_near = bool(groups) and each.next_offset - groups[-1][0].base_offset < 2**31
-        if is_near and size + each.size <= segment_bytes:
+        if is_near and size <= segment_bytes:
             groups[-1].append(each)
         else:
             groups.append([each])
+            size = each.size
     return groups
 
 
@@ -147,11 +150,11 @@ class Exchange:
     def install(self, segment: Segment) -> bool:
         """Let readers see the new segment; False if the old ones are gone already. Loop thread only."""
         log, old = self.log, self.plan.segments
-        if any(each not in log.segments for each in old):
+        start = bisect_left(log.segments, old[0].base_offset, key=lambda each: each.base_offset)
+        if log.segments[start : start + len(old)] != old:
             return False
         for each in old:
             each.file.size()  # Opened now: a reader that holds it must not open the new file by name.
-        start = log.segments.index(old[0])
         log.segments = [*log.segments[:start], segment, *log.segments[start + len(old) :]]
         return True
 

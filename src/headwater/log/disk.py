@@ -46,8 +46,8 @@ class File(Protocol):
 class Disk(Protocol):
     """Files and directories."""
 
-    def open(self, path: Path) -> File:
-        """Open for reading and appending; creates the file if it is not there."""
+    def open(self, path: Path, *, create: bool = True) -> File:
+        """Open for reading and appending; a file that is not there is created, or an `OSError`."""
 
     def read_bytes(self, path: Path) -> bytes | None:
         """Return the whole file, or None if it is not there."""
@@ -159,8 +159,8 @@ class LocalDisk:
     def __init__(self) -> None:
         self._spare = _Spare()
 
-    def open(self, path: Path) -> File:
-        file = LocalFile(path)
+    def open(self, path: Path, *, create: bool = True) -> File:
+        file = LocalFile(path, os.O_RDWR | os.O_CREAT if create else os.O_RDWR)
         file.read_no_more_than_asked()
         return file
 
@@ -218,7 +218,8 @@ class LocalDisk:
 class ReadOnlyDisk(LocalDisk):
     """For tools that look at the data of a broker, which may be running."""
 
-    def open(self, path: Path) -> File:
+    def open(self, path: Path, *, create: bool = True) -> File:
+        del create  # it never does
         return LocalFile(path, os.O_RDONLY)
 
 

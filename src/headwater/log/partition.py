@@ -202,11 +202,8 @@ class PartitionLog:
         if not records:
             return []
         start = first_offset_of(records)
-        found = aborted_between(self._segments_from(start), start, limit, cached=cached)
-        if found:
-            end = next_offset_of(records, start)
-            found = [each for each in found if each.first_offset < end]
-        return found
+        end = min(limit, next_offset_of(records, start))
+        return aborted_between(self._segments_from(start), start, end, cached=cached)
 
     def read(
         self, offset: int, max_bytes: int, limit: int, *, cached: bool = False, strict: bool = False
@@ -347,7 +344,7 @@ class PartitionLog:
         if doomed:
             start = max(self.log_start_offset, doomed[-1].next_offset)
             self.state = replace(self.state, log_start_offset=start)
-            self.segments = [each for each in self.segments if each not in doomed]
+            self.segments = self.segments[len(doomed) :]
         return Removal(self, doomed)
 
     def write_state(self) -> None:
@@ -475,6 +472,8 @@ class PartitionLog:
             start = max(self.state.log_start_offset, self.segments[0].base_offset)
             self.state = replace(self.state, log_start_offset=start)
             self.next_offset = self.high_watermark = max(self.next_offset, start)
+        # A snapshot may be older than the log start, and know of records that are gone.
+        self.producers.transactions.forget_before(self.log_start_offset)
         self._recovery_point = RecoveryPoint(self.disk, self.directory)
         if not is_trusted:
             self._settle(loaded)

@@ -90,8 +90,12 @@ class Segment:
 
     @property
     def file(self) -> File:
+        """Opened on first use, never made: by then the name may belong to another topic's log."""
         if self._file is None:
-            self._file = self._disk.open(self.path)
+            try:
+                self._file = self._disk.open(self.path, create=False)
+            except FileNotFoundError as error:
+                raise Corruption(f"{self.path.name} is missing") from error
         return self._file
 
     @property
@@ -102,6 +106,7 @@ class Segment:
 
     def begin(self, now_ms: int) -> None:
         """Be a new segment, with nothing in it."""
+        self._file = self._disk.open(self.path)
         self._index = Index()
         self._aborted = AbortedIndex()
         self.created_ms = now_ms

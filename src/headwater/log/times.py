@@ -34,7 +34,30 @@ def first_at_or_after(log: PartitionLog, timestamp: int, limit: int) -> TimedOff
 
 
 def latest_time(log: PartitionLog, limit: int) -> TimedOffset | None:
-    """Return the first record that has the largest time of the log."""
+    """Return the first record that has the largest time of the log.
+
+    As the headers say; where compaction took the record that a header speaks of, by every record.
+    """
+    best: tuple[int, Segment, int, BatchHeader] | None = None
+    for segment in log.segments:
+        if best is not None and segment.max_timestamp <= best[0]:
+            continue
+        for position, header in segment.walk(0, segment.durable_size):
+            if header.base_offset >= limit:
+                break
+            if header.last_offset < log.log_start_offset:
+                continue
+            if best is None or header.max_timestamp > best[0]:
+                best = (header.max_timestamp, segment, position, header)
+    if best is None:
+        return None
+    timestamp, segment, position, header = best
+    found = _latest_of(_records(segment, position, header), header, log)
+    is_as_told = found is not None and found.timestamp == timestamp
+    return found if is_as_told else _latest_of_all(log, limit)
+
+
+def _latest_of_all(log: PartitionLog, limit: int) -> TimedOffset | None:
     best: TimedOffset | None = None
     for segment in log.segments:
         if best is not None and segment.max_timestamp <= best.timestamp:

@@ -111,8 +111,10 @@ class FaultyDisk:
             del self._held[operation]
             released.set()
 
-    def open(self, path: Path) -> File:
-        return FaultyFile(self.do("open", path, lambda: self._disk.open(path)), path, self)
+    def open(self, path: Path, *, create: bool = True) -> File:
+        return FaultyFile(
+            self.do("open", path, lambda: self._disk.open(path, create=create)), path, self
+        )
 
     def read_bytes(self, path: Path) -> bytes | None:
         return self._disk.read_bytes(path)

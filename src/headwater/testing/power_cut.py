@@ -5,6 +5,7 @@ name only if its directory was synced after it changed. Whatever was not synced 
 combination, torn at any byte: that is for a `Survival` to choose.
 """
 
+import errno
 import os
 import shutil
 import threading
@@ -241,9 +242,11 @@ class RecordingDisk(LocalDisk):
         root.mkdir(parents=True, exist_ok=True)
         self._import(root, ROOT)
 
-    def open(self, path: Path) -> File:
+    def open(self, path: Path, *, create: bool = True) -> File:
         with self.recording.lock:
             inode = self._inode_of(path)
+            if inode is None and not create:
+                raise FileNotFoundError(errno.ENOENT, "No such file", str(path))
             inode = self._new(path) if inode is None else inode
             return RecordedFile(path, self.recording, inode, self._sync_seconds)
 

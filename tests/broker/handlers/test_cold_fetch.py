@@ -23,7 +23,8 @@ class ColdDisk(LocalDisk):
         super().__init__()
         self.do_during_read: Callable[[], object] | None = None
 
-    def open(self, path: Path) -> File:
+    def open(self, path: Path, *, create: bool = True) -> File:
+        del create
         return ColdFile(path, self)
 
 

@@ -1,6 +1,7 @@
 """CreatePartitions: topics only grow."""
 
 from collections import Counter
+from dataclasses import replace
 
 from headwater.broker.context import RequestContext
 from headwater.broker.topics import MOST_PARTITIONS
@@ -13,6 +14,8 @@ from headwater.wire.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 
+Outcome = tuple[ErrorCode, str | None]
+
 
 async def create_partitions(
     request: CreatePartitionsRequest, context: RequestContext
@@ -20,26 +23,34 @@ async def create_partitions(
     counts = Counter(each.name for each in request.topics)
     results = []
     for each in {each.name: each for each in request.topics}.values():
-        error, message = _check(each, context)
-        if counts[each.name] > 1:
-            error, message = ErrorCode.INVALID_REQUEST, "Duplicate topic name."
-        topic = context.broker.topics.get(each.name)
-        if error is ErrorCode.NONE and topic is not None and not request.validate_only:
-            try:
-                await context.broker.topics.add_partitions(topic, each.count)
-            except HeadwaterError as failure:
-                error, message = code_of(failure), str(failure)
+        outcome: Outcome = ErrorCode.INVALID_REQUEST, "Duplicate topic name."
+        if counts[each.name] == 1:
+            outcome = await _grow(each, context, only_validate=request.validate_only)
+        error, message = outcome
         results.append(
             CreatePartitionsTopicResult(name=each.name, error_code=error, error_message=message)
         )
     return CreatePartitionsResponse(results=results)
 
 
-def _check(asked: CreatePartitionsTopic, context: RequestContext) -> tuple[ErrorCode, str | None]:
-    topic = context.broker.topics.get(asked.name)
-    if topic is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic."
-    current = len(topic.partitions)
+async def _grow(
+    asked: CreatePartitionsTopic, context: RequestContext, *, only_validate: bool
+) -> Outcome:
+    topics = context.broker.topics
+    while (topic := topics.get(asked.name)) is not None:
+        before = topic.record
+        error, message = _check(asked, before.partitions, context)
+        if error is not ErrorCode.NONE or only_validate:
+            return error, message
+        try:
+            if await topics.change(topic, before, replace(before, partitions=asked.count)):
+                return ErrorCode.NONE, None
+        except HeadwaterError as failure:
+            return code_of(failure), str(failure)
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic."
+
+
+def _check(asked: CreatePartitionsTopic, current: int, context: RequestContext) -> Outcome:
     if asked.count == current:
         return ErrorCode.INVALID_PARTITIONS, f"Topic already has {current} partition(s)."
     if asked.count < current:

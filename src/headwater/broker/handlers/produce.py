@@ -85,8 +85,11 @@ def _transactional(request: ProduceRequest, context: RequestContext) -> Codes:
             if len(records) < HEADER_SIZE:
                 continue
             header = read_header(records)
+            place = TopicPartition(topic.name, each.index)
+            if place in batches:
+                raise InvalidRequest(f"{place} comes twice in one request of a transaction")
             if header.is_transactional:
-                batches[TopicPartition(topic.name, each.index)] = header
+                batches[place] = header
     if not batches:
         return {}
     return admit_batches(
