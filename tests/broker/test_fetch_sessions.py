@@ -101,6 +101,47 @@ def test_the_least_recently_used_gives_way() -> None:
     entered(sessions, request(2, made[0].id))
 
 
+def test_sessions_together_follow_a_bounded_number_of_partitions() -> None:
+    sessions = FetchSessions(most_partitions=10)
+    old, used = (entered(sessions, request(0, partitions=tuple(range(4)))) for _ in range(2))
+    entered(sessions, request(1, old.id))
+    entered(sessions, request(1, used.id))
+    new = entered(sessions, request(0, partitions=tuple(range(6))))
+    assert new.is_kept
+    assert sessions.enter(request(2, old.id), by_id=False) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    entered(sessions, request(2, used.id))
+
+
+def test_a_session_that_grows_makes_others_give_way() -> None:
+    sessions = FetchSessions(most_partitions=10)
+    other = entered(sessions, request(0, partitions=tuple(range(4))))
+    growing = entered(sessions, request(0, partitions=tuple(range(6))))
+    entered(sessions, request(1, growing.id, partitions=(6,)))
+    assert sessions.enter(request(1, other.id), by_id=False) is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert len(growing.partitions) == 7
+
+
+def test_a_session_cannot_grow_for_ever() -> None:
+    sessions = FetchSessions(most_partitions=10)
+    session = entered(sessions, request(0, partitions=tuple(range(10))))
+    grown = sessions.enter(request(1, session.id, partitions=(10,)), by_id=False)
+    assert grown is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert len(sessions) == 0
+    anew = entered(sessions, request(0, partitions=tuple(range(11))))
+    assert not anew.is_kept
+    assert len(anew.partitions) == 11
+
+
+def test_partitions_that_are_forgotten_make_room() -> None:
+    sessions = FetchSessions(most_partitions=10)
+    session = entered(sessions, request(0, partitions=tuple(range(10))))
+    entered(sessions, request(1, session.id, forgotten=(0, 1, 2, 3)))
+    other = entered(sessions, request(0, partitions=(0, 1, 2, 3)))
+    entered(sessions, request(2, session.id))
+    assert sessions.enter(request(-1, other.id), by_id=False) is not other
+    entered(sessions, request(3, session.id, partitions=(0, 1, 2, 3)))
+
+
 def test_only_what_is_new_is_news() -> None:
     session = entered(FetchSessions(), request(0, partitions=(0,)))
     followed = session.partitions["t", 0]

@@ -271,6 +271,38 @@ def test_null_asks_for_everything_committed(
     assert offsets(several.groups[0].topics) == {(one, 0): 1, (two, 2): 2}
 
 
+def test_group_that_is_named_twice_is_answered_twice(
+    connection: Connection, group: str, topic: str
+):
+    commit(connection, group, topic, 42)
+    asked = {"group_id": group, "topics": None}
+
+    response = connection.request("offset_fetch", 8, groups=[asked, asked])
+
+    first, second = response.groups
+    assert first == second
+    assert first.topics[0].partitions[0].committed_offset == 42
+
+
+def test_commit_that_is_larger_than_a_batch_commits_nothing(
+    connection: Connection, group: str, new_topic: NewTopic
+):
+    topic, long_name = new_topic(partitions=40), group.ljust(30_000, "x")
+    offsets = [{"partition_index": each, "committed_offset": 1} for each in range(40)]
+
+    response = connection.request(
+        "offset_commit",
+        8,
+        group_id=long_name,
+        generation_id_or_member_epoch=-1,
+        topics=[{"name": topic, "partitions": offsets}],
+    )
+
+    codes = {each.error_code for each in response.topics[0].partitions}
+    assert codes == {ErrorCode.unknown_server_error}
+    assert committed(connection, long_name, topic).committed_offset == -1
+
+
 def test_everything_of_an_unknown_group_is_nothing(connection: Connection, group: str):
     response = connection.request("offset_fetch", 7, group_id=group, topics=None)
 

@@ -10,6 +10,8 @@ from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.fetch import FetchPartition, FetchRequest, PartitionData
 
 MOST_SESSIONS: Final = 1000
+MOST_PARTITIONS: Final = 500_000
+"""Of all sessions together; half a kilobyte each."""
 INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 LARGEST_EPOCH: Final = 2**31 - 1
@@ -61,8 +63,10 @@ class Session:
 class FetchSessions:
     """The sessions of all consumers; the least recently used gives way."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_partitions: int = MOST_PARTITIONS) -> None:
+        self._most_partitions = most_partitions
         self._sessions: OrderedDict[int, Session] = OrderedDict()
+        self._partitions = 0
         self._ids = itertools.count(random.randrange(1, 1 << 30))  # noqa: S311 - not a secret
 
     def __len__(self) -> int:
@@ -71,11 +75,11 @@ class FetchSessions:
     def enter(self, request: FetchRequest, *, by_id: bool) -> Session | ErrorCode:
         """Return the session a request belongs to, brought up to date with it."""
         if request.session_epoch == FINAL_EPOCH:
-            self._sessions.pop(request.session_id, None)
+            self._end(request.session_id)
             return _fill(Session(0, by_id), request)
         if request.session_epoch == INITIAL_EPOCH:
-            self._sessions.pop(request.session_id, None)
-            return _fill(self._new(is_by_id=by_id), request)
+            self._end(request.session_id)
+            return self._begin(_fill(Session(0, by_id), request))
         session = self._sessions.get(request.session_id)
         if session is None:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
@@ -83,17 +87,33 @@ class FetchSessions:
             return ErrorCode.INVALID_FETCH_SESSION_EPOCH
         if session.is_by_id != by_id:
             return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
-        self._sessions.move_to_end(session.id)
+        self._end(session.id)
         session.epoch = 1 if session.epoch == LARGEST_EPOCH else session.epoch + 1
         session.is_incremental = True
-        return _fill(session, request)
-
-    def _new(self, *, is_by_id: bool) -> Session:
-        session = Session(next(self._ids) % LARGEST_EPOCH or 1, is_by_id)
-        self._sessions[session.id] = session
-        if len(self._sessions) > MOST_SESSIONS:
-            self._sessions.popitem(last=False)
+        if not self._fits(_fill(session, request)):
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND  # It asks for all again, without a session.
+        self._keep(session)
         return session
+
+    def _begin(self, session: Session) -> Session:
+        if self._fits(session):
+            session.id = next(self._ids) % LARGEST_EPOCH or 1
+            self._keep(session)
+        return session
+
+    def _fits(self, session: Session) -> bool:
+        return len(session.partitions) <= self._most_partitions
+
+    def _keep(self, session: Session) -> None:
+        self._sessions[session.id] = session
+        self._partitions += len(session.partitions)
+        while len(self._sessions) > MOST_SESSIONS or self._partitions > self._most_partitions:
+            self._end(next(iter(self._sessions)))
+
+    def _end(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self._partitions -= len(session.partitions)
 
 
 def _fill(session: Session, request: FetchRequest) -> Session:

@@ -4,15 +4,16 @@ It is an ordinary log, so one durability path serves records and offsets alike; 
 transaction are transactional batches in it, as in Kafka.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
 from headwater.broker.committer import Committer
 from headwater.broker.groups.journal import Entry
+from headwater.broker.groups.pieces import cut, size_of
 from headwater.broker.partition import Partition
 from headwater.errors import HeadwaterError
-from headwater.wire.record_batch import NOBODY
+from headwater.wire.record_batch import HEADER_SIZE, NOBODY
 
 NAME: Final = "__consumer_offsets"
 CONFIGS: Final = {
@@ -32,13 +33,18 @@ class OffsetsJournal:
     async def append(self, entries: Sequence[Entry]) -> None:
         """Write the entries; they are durable when this returns."""
         for is_plain, group in groupby(entries, key=lambda each: each.producer == NOBODY):
-            for batch in [list(group)] if is_plain else [[each] for each in group]:
+            for batch in self._batches_of(group) if is_plain else ([each] for each in group):
                 try:
                     self._write(batch)
                 except HeadwaterError as error:
                     for each in batch:
                         each.error = error
         await self._committer.durable(self._partition)
+
+    def _batches_of(self, entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+        """Put together what fits: an entry that is too large must not spoil those beside it."""
+        most_bytes = self._partition.log.settings.max_message_bytes - HEADER_SIZE
+        return cut(entries, lambda each: sum(map(size_of, each.records)), most_bytes)
 
     def _write(self, entries: list[Entry]) -> None:
         """Write entries without a producer together; one with a producer is a batch of its own."""

@@ -7,7 +7,7 @@ import pytest
 
 from broker.groups.fakes import MemoryJournal
 from headwater.broker.groups.journal import Entry, Ledger, code_after
-from headwater.errors import Conflict, HeadwaterError, StorageFailed, Unavailable
+from headwater.errors import Conflict, HeadwaterError, RecordTooLarge, StorageFailed, Unavailable
 from headwater.wire.error_codes import ErrorCode
 
 
@@ -110,6 +110,7 @@ def test_flush_of_an_idle_ledger_writes_nothing():
     [
         (None, ErrorCode.NONE),
         (StorageFailed("x"), ErrorCode.NOT_COORDINATOR),
+        (RecordTooLarge("x"), ErrorCode.UNKNOWN_SERVER_ERROR),
         (Unavailable("x"), ErrorCode.COORDINATOR_NOT_AVAILABLE),
         (Conflict("x"), ErrorCode.INVALID_REQUEST),
     ],

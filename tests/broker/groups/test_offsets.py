@@ -286,6 +286,35 @@ async def test_group_with_members_cannot_be_deleted(rig: Rig):
 
 
 @scenario
+async def test_group_whose_deletion_is_not_durable_is_still_there(rig: Rig):
+    await rig.commit()
+    rig.journal.is_failing = True
+
+    assert await rig.offsets.delete_group("g") is ErrorCode.NOT_COORDINATOR
+
+    rig.journal.is_failing = False
+    assert rig.committed() == 5
+    assert await rig.offsets.delete_group("g") is NONE
+    assert list(rig.groups) == []
+
+
+@scenario
+async def test_member_that_joins_while_its_group_is_deleted_stays_in_it(rig: Rig):
+    await rig.commit()
+    rig.journal.hold()
+    deleting = asyncio.create_task(rig.offsets.delete_group("g"))
+    await settle()
+    joining = asyncio.create_task(rig.member("t"))
+    await settle()
+    rig.journal.release()
+
+    assert await deleting is NONE
+    member = await joining
+    assert rig.committed() is None
+    assert await rig.commit(generation=1, member_id=member) is NONE
+
+
+@scenario
 async def test_deletion_also_deletes_an_offset_that_is_still_being_written(rig: Rig):
     await rig.commit(ONE)
     rig.journal.hold()
@@ -315,6 +344,7 @@ async def test_commit_that_follows_a_deletion_survives_it(rig: Rig):
 
     assert await deleting is await committing is NONE
     assert rig.committed() == 2
+    assert rig.groups.find("g") is not None
 
 
 @scenario
@@ -445,3 +475,15 @@ async def test_expiry_fails_loudly(rig: Rig):
 
     with pytest.raises(StorageFailed):
         await rig.expire_after(7 * DAY_MS)
+
+
+@scenario
+async def test_offsets_whose_expiry_failed_expire_the_next_time(rig: Rig):
+    await rig.commit()
+    rig.journal.is_failing = True
+    with pytest.raises(StorageFailed):
+        await rig.expire_after(7 * DAY_MS)
+    rig.journal.is_failing = False
+
+    assert await rig.expire_after(1) == 1
+    assert (rig.committed(), list(rig.groups)) == (None, [])

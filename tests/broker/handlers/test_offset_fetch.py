@@ -6,6 +6,7 @@ from broker.groups.fake_broker import TOPIC_IDS, UNKNOWN_ID, FakeBroker
 from headwater.broker.groups.committing import Committer
 from headwater.broker.groups.records import CommittedOffset, TopicPartition
 from headwater.broker.handlers.offset_fetch import offset_fetch
+from headwater.errors import InvalidRequest
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -113,5 +114,44 @@ def test_topic_that_is_gone_cannot_be_named_by_id():
         request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id="g", topics=None)])
         (group,) = (await broker.call(offset_fetch, request, 10)).groups
         assert [topic.topic_id for topic in group.topics] == [TOPIC_IDS["u"]]
+
+    asyncio.run(scenario())
+
+
+def test_others_are_served_between_the_groups_of_one_request():
+    async def scenario() -> None:
+        broker = await broker_with_offsets()
+        groups = [OffsetFetchRequestGroup(group_id=f"g{each}", topics=None) for each in range(50)]
+        answering = asyncio.create_task(
+            broker.call(offset_fetch, OffsetFetchRequest(groups=groups), 8)
+        )
+        turns = 0
+        while not answering.done():
+            await asyncio.sleep(0)
+            turns += 1
+        assert turns >= len(groups)
+
+    asyncio.run(scenario())
+
+
+def test_group_that_is_asked_for_again_is_answered_again():
+    async def scenario() -> None:
+        broker = await broker_with_offsets()
+        groups = [OffsetFetchRequestGroup(group_id="g", topics=None)] * 3
+        response = await broker.call(offset_fetch, OffsetFetchRequest(groups=groups), 8)
+        assert [len(each.topics) for each in response.groups] == [2, 2, 2]
+
+    asyncio.run(scenario())
+
+
+def test_small_request_for_the_same_large_group_again_and_again_is_refused():
+    async def scenario() -> None:
+        broker = FakeBroker()
+        many = {TopicPartition("t", each): CommittedOffset(1) for each in range(1000)}
+        await broker.groups.offsets.commit(Committer("g"), many)
+        groups = [OffsetFetchRequestGroup(group_id="g", topics=None)] * 102
+        with pytest.raises(InvalidRequest, match="asked for again and again"):
+            await broker.call(offset_fetch, OffsetFetchRequest(groups=groups), 8)
+        await broker.call(offset_fetch, OffsetFetchRequest(groups=groups[:50]), 8)
 
     asyncio.run(scenario())

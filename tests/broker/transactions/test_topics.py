@@ -95,3 +95,16 @@ def test_topic_that_was_deleted_and_made_again_is_not_held_up(
     answer = committed_fetch(producer.connection, "orders")
     assert answer.last_stable_offset == answer.high_watermark
     assert committed_values(producer.connection, "orders") == []
+
+
+def test_idle_ids_are_forgotten_however_long_they_are(broker: Broker) -> None:
+    async def scenario() -> int:
+        transactions = broker.embedded.transactions
+        for number in range(40):
+            await transactions.initialize(f"{number}".rjust(30_000, "x"), 1000, None)
+        in_a_month_ms = broker.embedded.clock.now_ms() + 30 * 86_400_000
+        return await transactions.expire_ids(in_a_month_ms)
+
+    assert broker.call(scenario) == 40
+    broker.restart()
+    assert list(broker.embedded.transactions) == []

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from headwater.broker.groups.records import Record
-from headwater.errors import HeadwaterError, StorageFailed, Unavailable
+from headwater.errors import HeadwaterError, RecordTooLarge, StorageFailed, Unavailable
 from headwater.wire.error_codes import ErrorCode, code_of
 from headwater.wire.record_batch import NOBODY, ProducerIdAndEpoch
 
@@ -66,6 +66,10 @@ class Ledger:
 
     async def written(self, entry: Entry, settled: Settled) -> HeadwaterError | None:
         """Write and wait; `settled` is called also if the caller is cancelled meanwhile."""
+        return await self.begin(entry, settled)
+
+    def begin(self, entry: Entry, settled: Settled) -> "asyncio.Future[HeadwaterError | None]":
+        """Queue an entry, as `write` does; the future tells how it ended."""
         outcome: asyncio.Future[HeadwaterError | None] = asyncio.get_running_loop().create_future()
 
         def settle(error: HeadwaterError | None) -> None:
@@ -74,7 +78,7 @@ class Ledger:
                 outcome.set_result(error)
 
         self.write(entry, settle)
-        return await outcome
+        return outcome
 
     async def flush(self) -> None:
         """Wait until everything written so far has settled."""
@@ -110,9 +114,11 @@ def _settle(writes: list[tuple[Entry, Settled]], error: HeadwaterError | None) -
 
 
 def code_after(error: HeadwaterError | None) -> ErrorCode:
-    """What a group's client is told after a write; as in Kafka, to look for a coordinator anew."""
+    """What a group's client is told after a write, as by Kafka: mostly to look for a coordinator anew."""
     if error is None:
         return ErrorCode.NONE
     if isinstance(error, StorageFailed):
         return ErrorCode.NOT_COORDINATOR
+    if isinstance(error, RecordTooLarge):
+        return ErrorCode.UNKNOWN_SERVER_ERROR
     return code_of(error)

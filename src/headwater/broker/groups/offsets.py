@@ -5,6 +5,7 @@ Invariant: an offset is answered for, and can be read, after its record is durab
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from headwater.broker.deadlines import Now
 from headwater.broker.groups.committing import Committer, check_commit, expired_offsets
@@ -12,14 +13,15 @@ from headwater.broker.groups.group import Group, GroupState
 from headwater.broker.groups.journal import Entry, Ledger, TransactionEnd, code_after
 from headwater.broker.groups.offset_table import OffsetTable
 from headwater.broker.groups.pending_offsets import PendingOffset
+from headwater.broker.groups.pieces import PIECE_BYTES, cut, size_of
 from headwater.broker.groups.records import (
     CommittedOffset,
     OffsetRecord,
     TopicPartition,
-    encode_group,
     encode_offset,
 )
 from headwater.broker.groups.registry import Registry
+from headwater.broker.groups.removal import Removal
 from headwater.broker.groups.subscription import CONSUMER_PROTOCOL_TYPE
 from headwater.errors import HeadwaterError
 from headwater.wire.error_codes import ErrorCode
@@ -188,20 +190,39 @@ class Offsets:
     async def _remove(
         self, offsets: Mapping[str, Iterable[TopicPartition]], groups: Sequence[Group] = ()
     ) -> HeadwaterError | None:
-        """Remove offsets once that is durable, and groups at once, so that nobody joins them."""
-        removed = {
-            group_id: self._table.in_log(group_id).intersection(partitions)
+        """Remove offsets, and groups that have nothing else, each once that is durable.
+
+        All is queued before anyone else can write; groups come last, so that no offset loses its group.
+        """
+        removals = [
+            Removal.of_offset(group_id, each)
             for group_id, partitions in offsets.items()
-        }
-        records = [encode_offset(key, each, None) for key in removed for each in removed[key]]
-        for group in groups:
-            records.append(encode_group(group.id, None))
+            for each in self._table.in_log(group_id).intersection(partitions)
+        ]
+        removals += [Removal.of_group(group.id) for group in groups]
+        writes = [
+            self._ledger.begin(
+                Entry([each.record for each in piece]), partial(self._removed, piece)
+            )
+            for piece in cut(removals, lambda each: size_of(each.record), PIECE_BYTES)
+        ]
+        errors = [await each for each in writes]
+        return next((each for each in errors if each is not None), None)
+
+    def _removed(self, removals: Iterable[Removal], error: HeadwaterError | None) -> None:
+        if error is not None:
+            return
+        for _, group_id, partition in removals:
+            if partition is not None:
+                self._table.discard(group_id, [partition])
+            else:
+                self._remove_if_unused(group_id)
+
+    def _remove_if_unused(self, group_id: str) -> None:
+        """Let a group go, unless someone has joined it or committed since it was to be removed."""
+        group = self._registry.find(group_id)
+        if group is None or group.state is not GroupState.EMPTY:
+            return
+        if not self._table.in_log(group_id):
             group.close(self._now(), ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            self._registry.remove(group.id)
-
-        def settled(error: HeadwaterError | None) -> None:
-            if error is None:
-                for group_id, partitions in removed.items():
-                    self._table.discard(group_id, partitions)
-
-        return await self._ledger.written(Entry(records), settled) if records else None
+            self._registry.remove(group_id)

@@ -3,13 +3,15 @@
 With `require_stable`, an offset that an open transaction may change is not told: the client asks again.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from headwater.broker.context import RequestContext
 from headwater.broker.groups.records import CommittedOffset, TopicPartition
 from headwater.broker.groups.topic_lookup import TopicLookup
 from headwater.broker.transactions.markers import OFFSETS
+from headwater.errors import InvalidRequest
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -23,6 +25,8 @@ from headwater.wire.messages.offset_fetch import (
 )
 from headwater.wire.schema import ZERO_UUID
 
+MOST_REPEATED: Final = 100_000
+"""Partitions of groups that one request names again: a short request must not ask for a huge answer."""
 _NONE_COMMITTED = CommittedOffset(offset=-1)
 
 
@@ -37,12 +41,7 @@ class AskedTopic(NamedTuple):
 async def offset_fetch(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
     await context.broker.transactions.settled(OFFSETS)
     if context.version >= 8:
-        return OffsetFetchResponse(
-            groups=[
-                _fetch_group(each, context, is_stable=request.require_stable)
-                for each in request.groups
-            ]
-        )
+        return OffsetFetchResponse(groups=await _fetch_groups(request, context))
     offsets = context.broker.groups.offsets.of(request.group_id)
     unstable = _unstable(request.group_id, context, is_stable=request.require_stable)
     asked: Iterable[AskedTopic]
@@ -70,6 +69,28 @@ async def offset_fetch(request: OffsetFetchRequest, context: RequestContext) -> 
             for topic in asked
         ]
     )
+
+
+async def _fetch_groups(
+    request: OffsetFetchRequest, context: RequestContext
+) -> list[OffsetFetchResponseGroup]:
+    """Answer each group as often as it is asked for, as Kafka does; others have a turn in between."""
+    answers = []
+    in_full: dict[str, OffsetFetchResponseGroup] = {}
+    repeated = 0
+    for asked in request.groups:
+        answer = in_full.get(asked.group_id) if asked.topics is None else None
+        if answer is None:
+            answer = _fetch_group(asked, context, is_stable=request.require_stable)
+            await asyncio.sleep(0)
+        else:
+            repeated += sum(len(each.partitions) for each in answer.topics)
+            if repeated > MOST_REPEATED:
+                raise InvalidRequest("the same groups are asked for again and again")
+        if asked.topics is None:
+            in_full[asked.group_id] = answer
+        answers.append(answer)
+    return answers
 
 
 def _fetch_group(

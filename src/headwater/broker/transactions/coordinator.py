@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 from headwater.broker.deadlines import Deadline, Deadlines, Now, run_deadlines
 from headwater.broker.groups.journal import code_after
+from headwater.broker.groups.pieces import PIECE_BYTES, cut, size_of
 from headwater.broker.groups.records import TopicPartition
 from headwater.broker.shared_futures import result_of
 from headwater.broker.transactions import deciding
@@ -40,8 +41,6 @@ from headwater.wire.record_batch import NO_PRODUCER, NOBODY, ProducerIdAndEpoch
 logger = logging.getLogger(__name__)
 
 RETRY_S: Final = 1.0
-MOST_EXPIRED_AT_ONCE: Final = 1000
-"""So that their records fit one batch, however long the ids are."""
 _DEFAULT_SETTINGS = TransactionSettings()
 
 
@@ -132,9 +131,9 @@ class Transactions:
             and each.state is not TransactionState.ONGOING
             and not each.state.is_prepared
         ]
-        for start in range(0, len(idle), MOST_EXPIRED_AT_ONCE):
-            expired = idle[start : start + MOST_EXPIRED_AT_ONCE]
-            self._journal.append([encode_transaction(each, None) for each in expired])
+        records = {each: encode_transaction(each, None) for each in idle}
+        for expired in cut(idle, lambda each: size_of(records[each]), PIECE_BYTES):
+            self._journal.append([records[each] for each in expired])
             for each in expired:
                 del self._transactions[each]
         if idle:
