@@ -1,7 +1,7 @@
 """The client of programs on asyncio: the promises of the other one, and nothing waits for it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -9,19 +9,7 @@ import pytest
 import headwater
 from headwater.client import AsyncClient, Client
 from headwater.errors import HeadwaterError, InvalidRequest, Unavailable
-
-Program = Callable[[AsyncClient], Awaitable[Any]]
-
-
-@pytest.fixture
-def run(bootstrap: str) -> Callable[[Program], Any]:
-    """Run a program with a client of its own."""
-
-    async def connected(program: Program) -> Any:
-        async with headwater.AsyncClient(bootstrap, timeout_s=15) as client, asyncio.timeout(60):
-            return await program(client)
-
-    return lambda program: asyncio.run(connected(program))
+from rigs.async_program import Run
 
 
 async def read(client: AsyncClient, topic: str, **reading: Any) -> list[Any]:
@@ -33,9 +21,7 @@ def committed(client: Client, group: str) -> list[int | None]:
     return [place.committed for place in client.admin.groups.describe(group).partitions]
 
 
-def test_what_is_sent_at_the_same_time_is_stored_once_each(
-    run: Callable[[Program], Any], topic: str
-) -> None:
+def test_what_is_sent_at_the_same_time_is_stored_once_each(run: Run, topic: str) -> None:
     async def program(client: AsyncClient) -> list[Any]:
         receipts = await asyncio.gather(*(client.send(topic, n) for n in range(2000)))
         assert sorted(each.offset for each in receipts) == [*range(2000)]
@@ -44,9 +30,7 @@ def test_what_is_sent_at_the_same_time_is_stored_once_each(
     assert run(program) == [*range(2000)]
 
 
-def test_a_reader_that_waits_keeps_nobody_waiting(
-    run: Callable[[Program], Any], topic: str, group: str
-) -> None:
+def test_a_reader_that_waits_keeps_nobody_waiting(run: Run, topic: str, group: str) -> None:
     async def program(client: AsyncClient) -> Any:
         async with client.consumer(topic, group=group) as records:
             first = asyncio.ensure_future(anext(aiter(records)))
@@ -58,7 +42,7 @@ def test_a_reader_that_waits_keeps_nobody_waiting(
 
 
 def test_a_record_is_finished_when_the_next_one_is_asked_for(
-    run: Callable[[Program], Any], client: Client, topic: str, group: str
+    run: Run, client: Client, topic: str, group: str
 ) -> None:
     async def fail_at(client: AsyncClient, bad: int) -> list[int]:
         seen = []
@@ -91,7 +75,7 @@ def test_a_record_is_finished_when_the_next_one_is_asked_for(
 
 
 def test_the_next_loop_begins_with_what_the_last_one_left(
-    run: Callable[[Program], Any], client: Client, topic: str
+    run: Run, client: Client, topic: str
 ) -> None:
     async def program(client: AsyncClient) -> list[Any]:
         async with client.consumer(topic, until="end") as records:
@@ -107,27 +91,7 @@ def test_the_next_loop_begins_with_what_the_last_one_left(
     assert run(program) == [0, 1, 2, 3]
 
 
-def test_who_is_cancelled_while_he_waits_loses_no_record(
-    run: Callable[[Program], Any], topic: str, group: str
-) -> None:
-    async def program(client: AsyncClient) -> list[Any]:
-        found: list[Any] = []
-        async with client.consumer(topic, group=group) as records:
-            for number in range(20):
-                waiting = asyncio.ensure_future(anext(records))
-                await client.send(topic, number)
-                waiting.cancel()
-                try:
-                    found.append((await waiting).value)
-                except asyncio.CancelledError:
-                    found.append((await anext(records)).value)
-        return found
-
-    # `anext` says that the one before is finished, so each comes once, in order.
-    assert run(program) == [*range(20)]
-
-
-def test_batches_and_positions(run: Callable[[Program], Any], client: Client, topic: str) -> None:
+def test_batches_and_positions(run: Run, client: Client, topic: str) -> None:
     async def program(client: AsyncClient) -> tuple[list[int], Any]:
         async with client.consumer(topic, until="end") as records:
             values = [each.value async for batch in records.batches(4) for each in batch]
@@ -142,7 +106,7 @@ def test_batches_and_positions(run: Callable[[Program], Any], client: Client, to
 
 
 def test_members_of_a_group_share_the_work(
-    run: Callable[[Program], Any], new_topic: Callable[..., str], group: str
+    run: Run, new_topic: Callable[..., str], group: str
 ) -> None:
     topic = new_topic(partitions=4)
 
@@ -171,9 +135,7 @@ def test_members_of_a_group_share_the_work(
     assert sorted(run(program)) == [*range(400)]
 
 
-def test_a_full_queue_holds_up_who_sends_and_nobody_else(
-    run: Callable[[Program], Any], topic: str
-) -> None:
+def test_a_full_queue_holds_up_who_sends_and_nobody_else(run: Run, topic: str) -> None:
     async def program(client: AsyncClient) -> list[Any]:
         async with client.producer(options={"queue.buffering.max.messages": 10}) as producer:
             for number in range(500):
@@ -183,7 +145,7 @@ def test_a_full_queue_holds_up_who_sends_and_nobody_else(
     assert run(program) == [*range(500)]
 
 
-def test_no_failure_is_dropped(run: Callable[[Program], Any], topic: str) -> None:
+def test_no_failure_is_dropped(run: Run, topic: str) -> None:
     large = "x" * 2_000_000
 
     async def asked(client: AsyncClient) -> None:
@@ -210,7 +172,7 @@ def test_no_failure_is_dropped(run: Callable[[Program], Any], topic: str) -> Non
         run(closed)
 
 
-def test_mistakes_are_one_sentence(run: Callable[[Program], Any]) -> None:
+def test_mistakes_are_one_sentence(run: Run) -> None:
     async def without_topic(client: AsyncClient) -> None:
         async with client.consumer():
             pass
@@ -228,7 +190,7 @@ def test_mistakes_are_one_sentence(run: Callable[[Program], Any]) -> None:
         asyncio.run(nowhere())
 
 
-def test_admin_is_called_aside(run: Callable[[Program], Any], topic: str) -> None:
+def test_admin_is_called_aside(run: Run, topic: str) -> None:
     def names(client: AsyncClient) -> Coroutine[Any, Any, list[str]]:
         return asyncio.to_thread(client.admin.topics.names)
 

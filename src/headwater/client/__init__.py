@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from headwater.client.async_consumer import AsyncConsumer as AsyncConsumer
     from headwater.client.async_producer import AsyncDelivery as AsyncDelivery
     from headwater.client.async_producer import AsyncProducer as AsyncProducer
-    from headwater.client.async_view import AsyncSubscription as AsyncSubscription
+    from headwater.client.async_subscription import AsyncSubscription as AsyncSubscription
     from headwater.client.async_view import AsyncView as AsyncView
     from headwater.client.client import Client as Client
     from headwater.client.client import connect as connect
@@ -56,7 +56,7 @@ _HOMES = {
     "AsyncConsumer": "headwater.client.async_consumer",
     "AsyncDelivery": "headwater.client.async_producer",
     "AsyncProducer": "headwater.client.async_producer",
-    "AsyncSubscription": "headwater.client.async_view",
+    "AsyncSubscription": "headwater.client.async_subscription",
     "AsyncView": "headwater.client.async_view",
     "Change": "headwater.client.view_subscription",
     "Client": "headwater.client.client",

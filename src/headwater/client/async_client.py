@@ -19,10 +19,10 @@ from headwater.clock import Clock
 from headwater.errors import HeadwaterError, InvalidRequest
 
 if TYPE_CHECKING:
+    from headwater.client.async_subscription import AsyncSubscription
     from headwater.client.async_view import AsyncView
-    from headwater.client.view import ServedView, Views
 
-Opened = TypeVar("Opened", AsyncProducer, AsyncConsumer)
+Opened = TypeVar("Opened", bound="AsyncProducer | AsyncConsumer | AsyncSubscription")
 
 
 class AsyncClient:
@@ -51,8 +51,7 @@ class AsyncClient:
         )
         self._connected: Client | None = None
         self._sender: AsyncProducer | None = None
-        self._opened: list[AsyncProducer | AsyncConsumer] = []
-        self._views: list[Views] = []
+        self._opened: list[AsyncProducer | AsyncConsumer | AsyncSubscription] = []
 
     @property
     def admin(self) -> Admin:
@@ -122,29 +121,28 @@ class AsyncClient:
         """A served view: get, rows, query, subscribe."""
         from headwater.client.async_view import AsyncView  # noqa: PLC0415  loaded by those who use it
 
-        def open_view() -> "ServedView":
-            views = self._client.open_views()
-            self._views.append(views)
-            return views.view(name)
-
-        return AsyncView(open_view)
+        return AsyncView(self._client.view(name), self._keep)
 
     async def close(self) -> None:
-        """Flush producers, leave groups; raises the first failure after everything is closed."""
-        failures: list[HeadwaterError] = []
-        opened, self._opened = self._opened, []
-        for each in opened:
-            if not each.is_closed:
-                try:
-                    await each.close()
-                except HeadwaterError as error:
-                    failures.append(error)
-        for views in self._views:
-            views.close()
-        if self._connected is not None:
-            await asyncio.to_thread(self._connected.close)
-        if failures:
-            raise failures[0]
+        """Flush producers, leave groups; raises the first failure after everything is closed.
+
+        It does not wait for tasks that read or send: what they use is closed under them. If who
+        waits for it is cancelled, it goes on, and the next call of it waits for the same.
+        """
+        if self._connected is None:
+            return
+        self._connected.is_closed = True
+        self._sender = None
+        closed = await asyncio.gather(
+            *(each.close() for each in self._opened), return_exceptions=True
+        )
+        closed += await asyncio.gather(
+            asyncio.to_thread(self._connected.close), return_exceptions=True
+        )
+        self._opened = []
+        for failure in closed:
+            if failure is not None:
+                raise failure
 
     async def __aenter__(self) -> Self:
         self._connected = await asyncio.to_thread(self._connect)
@@ -169,6 +167,10 @@ class AsyncClient:
             raise InvalidRequest(
                 what="the client is not connected",
                 hint="use it inside of: async with hw.AsyncClient() as client",
+            )
+        if self._connected.is_closed:
+            raise InvalidRequest(
+                what="the client is closed", hint="connect again: async with hw.AsyncClient()"
             )
         return self._connected
 

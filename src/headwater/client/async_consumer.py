@@ -1,8 +1,10 @@
 """Reading records in a program on asyncio: the same promises as `Consumer`, awaited.
 
 librdkafka is waited for on a thread of its own; what it has brought is handed out on the event loop.
+Invariant: the event loop touches the consumer only while no call is under way on the thread.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from types import TracebackType
@@ -19,13 +21,21 @@ from headwater.client.record import Record
 
 
 class AsyncConsumer:
-    """`async for` records, or `batches()` for lists of them; one task at a time. See `Consumer`."""
+    """`async for` records, or `batches()` for lists of them; one task at a time. See `Consumer`.
+
+    A task that is cancelled while it waits leaves what came for it to the next one that asks.
+    """
 
     def __init__(self, open_consumer: Callable[[], Consumer]) -> None:
         self._open = open_consumer
-        self._thread = OneThread("headwater-consumer")
+        self._thread = OneThread("consumer")
         self._consumer: Consumer | None = None
-        self.is_closed = False
+        self._is_unclaimed = False
+        """Whether the thread has read a batch that was not handed out: its task may be cancelled."""
+
+    @property
+    def is_closed(self) -> bool:
+        return self._thread.is_closed
 
     @property
     def assignment(self) -> frozenset[Partition]:
@@ -36,13 +46,13 @@ class AsyncConsumer:
         """A loop; it begins with the record that the loop before left unfinished."""
         consumer = await self._ready()
         consumer._take_back()
-        while (record := await self._next(consumer)) is not None:
+        while (record := await self._next()) is not None:
             consumer._is_in_body = True
             yield record
 
     async def __anext__(self) -> Record:
         """The next record; asking for it says that the one before is finished."""
-        record = await self._next(await self._ready())
+        record = await self._next()
         if record is None:
             raise StopAsyncIteration
         return record
@@ -58,13 +68,21 @@ class AsyncConsumer:
             if batch:
                 consumer._is_in_body = True
                 yield batch
-            elif consumer._has_ended():
+            elif (await self._ready())._has_ended():
                 return
 
     async def poll(self, max_records: int = 500, max_wait_s: float = 1.0) -> list[Record]:
         """What comes within `max_wait_s`, maybe nothing; finished when more is asked for."""
         consumer = await self._ready()
-        return await self._thread.run(partial(consumer.poll, max_records, max_wait_s))
+        consumer._is_called_off = False
+        try:
+            batch = await self._thread.run(partial(self._poll, consumer, max_records, max_wait_s))
+        except asyncio.CancelledError:
+            consumer._is_called_off = True
+            raise
+        self._thread.refuse_if_closing()
+        self._is_unclaimed = False
+        return batch
 
     async def seek(
         self, to: str | int | Position, *, topic: str | None = None, partition: int | None = None
@@ -79,8 +97,11 @@ class AsyncConsumer:
         await self._thread.run(consumer.commit)
 
     async def close(self) -> None:
-        """Leave the group; what is unfinished will be read again."""
-        await self.__aexit__(None, None, None, is_left=False)
+        """Leave the group; what is unfinished will be read again.
+
+        A task that reads meanwhile gets `InvalidRequest`: its loop does not end as if all were read.
+        """
+        await self._close(Consumer.close)
 
     async def __aenter__(self) -> Self:
         await self._ready()
@@ -91,35 +112,57 @@ class AsyncConsumer:
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-        *,
-        is_left: bool = True,
     ) -> None:
-        self.is_closed = True
-        await self._thread.idle()
+        def leave(consumer: Consumer) -> None:
+            consumer.__exit__(kind, error, traceback)
+
+        await self._close(leave)
+
+    async def _close(self, leave: Callable[[Consumer], None]) -> None:
         if self._consumer is not None:
-            leave = partial(self._consumer.__exit__, kind, error, traceback)
-            await self._thread.run(leave if is_left else self._consumer.close)
-        self._thread.close()
+            self._consumer._is_called_off = True
+        await self._thread.close(partial(self._leave, leave))
 
     async def _ready(self) -> Consumer:
         """The consumer, with no call of it under way."""
         await self._thread.idle()
+        self._thread.refuse_if_closing()
         if self._consumer is None:
             await self._thread.run(self._begin)
-            assert self._consumer is not None
+            return await self._ready()
+        self._take_back_unclaimed(self._consumer)
         return self._consumer
 
-    def _begin(self) -> None:
-        """On the thread, so that it is not lost if who asked for it is cancelled."""
-        self._consumer = self._open()
-
-    async def _next(self, consumer: Consumer) -> Record | None:
-        await self._thread.idle()
+    async def _next(self) -> Record | None:
+        consumer = await self._ready()
         consumer._finish()
         while True:
-            record = consumer._read_ahead()
-            if record is not None:
+            if consumer._is_answer_due():
+                await self._thread.run(consumer._answer)
+            elif (record := consumer._read_ahead()) is not None:
                 return record
-            if consumer._has_ended():
+            elif consumer._has_ended():
                 return None
-            await self._thread.run(consumer._fill)
+            else:
+                await self._thread.run(consumer._fill)
+            await self._ready()
+
+    def _take_back_unclaimed(self, consumer: Consumer) -> None:
+        if self._is_unclaimed:
+            self._is_unclaimed = False
+            consumer._put_back()
+
+    # On the thread.
+
+    def _begin(self) -> None:
+        """Here, so that it is not lost if who asked for it is cancelled."""
+        self._consumer = self._open()
+
+    def _poll(self, consumer: Consumer, max_records: int, max_wait_s: float) -> list[Record]:
+        self._is_unclaimed = True
+        return consumer.poll(max_records, max_wait_s)
+
+    def _leave(self, leave: Callable[[Consumer], None]) -> None:
+        if self._consumer is not None:
+            self._take_back_unclaimed(self._consumer)
+            leave(self._consumer)

@@ -15,7 +15,7 @@ from typing import Any, Final, Self
 from headwater.client.one_thread import OneThread
 from headwater.client.producer import Delivery, Producer
 from headwater.client.record import Headers, Receipt
-from headwater.errors import Unavailable
+from headwater.errors import HeadwaterError, Unavailable
 
 # A producer and its asynchronous twin are one mechanism, cut where it waits.
 # ruff: noqa: SLF001
@@ -75,14 +75,16 @@ class AsyncProducer:
         self._settled: deque[AsyncDelivery] = deque()
         self._is_woken = False
         self._room = asyncio.Event()
-        self._flushing = OneThread("headwater-flush")
-        self._server = threading.Thread(target=self._serve, name="headwater-producer", daemon=True)
+        self._flushing = OneThread("producer")
+        self._server = threading.Thread(
+            target=self._serve, name="headwater-deliveries", daemon=True
+        )
         self._is_over = False
         self._server.start()
 
     @property
     def is_closed(self) -> bool:
-        return self._producer.is_closed
+        return self._flushing.is_closed
 
     async def send(
         self,
@@ -106,15 +108,23 @@ class AsyncProducer:
                     await self._room.wait()
             except TimeoutError:
                 raise producer._refuse_to_wait(topic) from None
+            producer._refuse_if_closed()
         return delivery
 
     async def flush(self, timeout_s: float | None = None) -> None:
         """Wait until every record sent so far is stored; raise if one was not."""
-        await self._flushing.run(partial(self._producer.flush, timeout_s))
+        if self._flushing.is_closing:
+            await self.close()
+        else:
+            await self._flushing.run(partial(self._producer._drain, timeout_s))
+            self._producer._raise_failures()
 
     async def close(self) -> None:
         """The same as `flush`; nothing can be sent afterwards."""
-        await self.__aexit__(None, None, None)
+        self._producer.is_closed = True
+        await self._flushing.close(self._end)
+        # Here and not on the thread: who is cancelled before must leave them to be raised.
+        self._producer._raise_failures()
 
     async def __aenter__(self) -> Self:
         return self
@@ -126,10 +136,17 @@ class AsyncProducer:
         traceback: TracebackType | None,
     ) -> None:
         try:
-            await self._flushing.run(partial(self._producer.__exit__, kind, error, traceback))
+            await self.close()
+        except HeadwaterError as undelivered:
+            if error is None:
+                raise
+            error.add_note(f"and while leaving: {undelivered}")
+
+    def _end(self) -> None:
+        try:
+            self._producer._drain()
         finally:
             self._is_over = True
-            self._flushing.close()
 
     def _serve(self) -> None:
         while not self._is_over and not self._loop.is_closed():

@@ -1,37 +1,42 @@
-"""A served view for a program on asyncio: the same questions as `ServedView`, awaited."""
+"""A served view for a program on asyncio: the same questions as `ServedView`, awaited on threads."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from itertools import islice
-from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any
 
-from headwater.client.one_thread import OneThread
+from headwater.client.async_subscription import AsyncSubscription
 from headwater.client.record import Receipt
 from headwater.client.view import PAGE_ROWS, Row, ServedView, Table, ViewDetails
-from headwater.client.view_subscription import Change, Subscription
-
-T = TypeVar("T")
-_OVER: Final = None
 
 
 class AsyncView:
     """Questions that are asked at the same time have a connection each."""
 
-    def __init__(self, open_view: Callable[[], ServedView]) -> None:
-        self._open = open_view
-        self._idle: list[ServedView] = []
+    def __init__(
+        self, view: ServedView, keep: Callable[[AsyncSubscription], AsyncSubscription]
+    ) -> None:
+        self._view = view
+        self._keep = keep
 
     async def describe(self) -> ViewDetails:
         """The definition as it is served, its lag, and how many rows there are."""
-        return await self._ask(lambda view: view.describe())
+        return await asyncio.to_thread(self._view.describe)
 
     async def get(
-        self, *, wait_for: Receipt | None = None, timeout_s: float = 5.0, **key: Any
+        self,
+        key: Mapping[str, Any] | None = None,
+        /,
+        *,
+        wait_for: Receipt | None = None,
+        timeout_s: float = 5.0,
+        **columns: Any,
     ) -> Row | None:
         """The row of a key, or None; see `ServedView.get`."""
-        return await self._ask(lambda view: view.get(wait_for=wait_for, timeout_s=timeout_s, **key))
+        values = {**(key or {}), **columns}
+        return await asyncio.to_thread(
+            lambda: self._view.get(values, wait_for=wait_for, timeout_s=timeout_s)
+        )
 
     async def rows(
         self,
@@ -43,11 +48,7 @@ class AsyncView:
         **equals: Any,
     ) -> AsyncIterator[Row]:
         """The rows that match, in the order of the key, fetched page by page."""
-        rows = await self._ask(
-            lambda view: view.rows(
-                where, limit=limit, wait_for=wait_for, timeout_s=timeout_s, **equals
-            )
-        )
+        rows = self._view.rows(where, limit=limit, wait_for=wait_for, timeout_s=timeout_s, **equals)
         while page := await asyncio.to_thread(_page, rows):
             for row in page:
                 yield row
@@ -61,10 +62,8 @@ class AsyncView:
         timeout_s: float = 5.0,
     ) -> Table:
         """One SELECT over views; see `Views.query`."""
-        return await self._ask(
-            lambda view: view.query(
-                sql, *parameters, limit=limit, wait_for=wait_for, timeout_s=timeout_s
-            )
+        return await asyncio.to_thread(
+            self._view.query, sql, *parameters, limit=limit, wait_for=wait_for, timeout_s=timeout_s
         )
 
     def subscribe(
@@ -75,62 +74,21 @@ class AsyncView:
         last_id: str | None = None,
         progress: bool = False,
         **equals: Any,
-    ) -> "AsyncSubscription":
-        """All rows that match, then every change of them: `async for change in ...`."""
-        return AsyncSubscription(
-            lambda: self._open().subscribe(
-                where, snapshot=snapshot, last_id=last_id, progress=progress, **equals
+    ) -> AsyncSubscription:
+        """All rows that match, then every change of them: `async for change in ...`.
+
+        It has a thread and a connection until it is closed: leave its `async with` block.
+        """
+        return self._keep(
+            AsyncSubscription(
+                # Also for those who do not want to see it: progress says where to go on.
+                lambda: self._view.subscribe(
+                    where, snapshot=snapshot, last_id=last_id, progress=True, **equals
+                ),
+                last_id=last_id,
+                progress=progress,
             )
         )
-
-    async def _ask(self, question: Callable[[ServedView], T]) -> T:
-        view = self._idle.pop() if self._idle else self._open()
-        try:
-            return await asyncio.to_thread(question, view)
-        finally:
-            self._idle.append(view)
-
-
-class AsyncSubscription:
-    """`async for` changes; it connects again by itself. See `Subscription`."""
-
-    def __init__(self, open_subscription: Callable[[], Subscription]) -> None:
-        self._open = open_subscription
-        self._thread = OneThread("headwater-subscription")
-        self._subscription: Subscription | None = None
-
-    @property
-    def last_id(self) -> str | None:
-        """The id of the last event that was handed out: where to go on."""
-        return None if self._subscription is None else self._subscription.last_id
-
-    async def __aiter__(self) -> AsyncIterator[Change]:
-        if self._subscription is None:
-            self._subscription = await self._thread.run(self._open)
-        changes = iter(self._subscription)
-        try:
-            while (change := await self._thread.run(partial(next, changes, _OVER))) is not _OVER:
-                yield change
-        finally:
-            await self.close()
-
-    async def close(self) -> None:
-        """End it, also while somebody waits for a change."""
-        if self._subscription is not None:
-            self._subscription.close()
-        await self._thread.idle()
-        self._thread.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
 
 
 def _page(rows: Iterator[Row]) -> list[Row]:

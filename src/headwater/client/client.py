@@ -163,10 +163,6 @@ class Client:
     @cached_property
     def views(self) -> "Views":
         """All served views, and SQL over them."""
-        return self.open_views()
-
-    def open_views(self) -> "Views":
-        """The same, on a connection of its own, which the caller closes."""
         from headwater.client.view import Views  # noqa: PLC0415  HTTP is loaded by those who use it
         from headwater.client.view_address import find_view_address  # noqa: PLC0415
 

@@ -29,6 +29,8 @@ from headwater.errors import Conflict, HeadwaterError, InvalidRequest
 
 _POLL_S = 0.2
 _AT_ONCE = 500
+_ANSWER_S = 1.0
+"""How often the group is answered, also while there is enough at hand: who does not is expelled."""
 _GROUPLESS = "headwater-reader"
 _log = logging.getLogger("headwater.client")
 
@@ -78,6 +80,9 @@ class Consumer:
         self._ahead: deque[Any] = deque()
         self._batch: list[Record] = []
         """Read but not handed out yet: a partition that is revoked meanwhile takes its records along."""
+        self._is_called_off = False
+        """Set from outside: nobody waits for the batch that is being read, so it ends with what it has."""
+        self._answered_s = self._clock.monotonic_s()
         self._trouble = ReadTrouble(self._doing, reading.group, log, self._timeout_s, self._clock)
         self._is_ready = False
         self.is_closed = False
@@ -126,25 +131,13 @@ class Consumer:
 
     def poll(self, max_records: int = 500, max_wait_s: float = 1.0) -> list[Record]:
         """What comes within `max_wait_s`, maybe nothing; finished when more is asked for."""
-        self._refuse_if_closed()
-        self._finish()
+        self._ask_for_more()
         self._batch = []
-        deadline = self._clock.monotonic_s() + max_wait_s
-        while len(self._batch) < max_records and not self._has_ended():
-            if not self._ahead:
-                wait_s = min(deadline - self._clock.monotonic_s(), _POLL_S)
-                if wait_s <= 0:
-                    break
-                self._take_along(max_records - len(self._batch), wait_s)
-                continue
-            try:
-                record = self._read_ahead()
-            except HeadwaterError:
-                if self._batch:
-                    break  # the good ones first; the same error is raised for the next batch
-                raise
-            if record is not None:
-                self._batch.append(record)
+        try:
+            self._fill_batch(max_records, self._clock.monotonic_s() + max_wait_s)
+        except BaseException:
+            self._put_back()  # nobody got them
+            raise
         return self._batch
 
     def seek(
@@ -255,6 +248,8 @@ class Consumer:
 
     def _on_assign(self, _: object, assigned: list[TopicPartition]) -> None:
         """Start at the group's position; only a partition without one starts at `start`."""
+        if self.is_closed:
+            return  # given while it leaves; whoever asks for positions now gets no answer
         with translated(self._doing):
             committed = self._kafka.committed(assigned, timeout=self._timeout_s)
             bounds = self._log.resolve_range(
@@ -298,8 +293,7 @@ class Consumer:
             yield record
 
     def _next(self) -> Record | None:
-        self._refuse_if_closed()
-        self._finish()
+        self._ask_for_more()
         while True:
             record = self._read_ahead()
             if record is not None:
@@ -308,10 +302,42 @@ class Consumer:
                 return None
             self._wait_for_message()
 
-    def _wait_for_message(self) -> bool:
+    def _ask_for_more(self) -> None:
+        """Finish what was handed out, and stay a member while there is enough at hand."""
+        self._refuse_if_closed()
+        self._finish()
+        if self._is_answer_due():
+            self._answer()
+
+    def _is_answer_due(self) -> bool:
+        return bool(self._ahead) and self._clock.monotonic_s() - self._answered_s > _ANSWER_S
+
+    def _answer(self) -> None:
+        """Let librdkafka answer the group; a partition that is revoked takes what was read of it along."""
+        self._wait_for_message(0)
+
+    def _fill_batch(self, max_records: int, deadline_s: float) -> None:
+        while len(self._batch) < max_records and not self._is_called_off and not self._has_ended():
+            if not self._ahead:
+                wait_s = min(deadline_s - self._clock.monotonic_s(), _POLL_S)
+                if wait_s <= 0:
+                    return
+                self._take_along(max_records - len(self._batch), wait_s)
+                continue
+            try:
+                record = self._read_ahead()
+            except Exception:
+                if self._batch:
+                    return  # the good ones first; the same error is raised for the next batch
+                raise
+            if record is not None:
+                self._batch.append(record)
+
+    def _wait_for_message(self, wait_s: float = _POLL_S) -> bool:
         """Whether one came; not for long, so that an end or an interruption is noticed."""
+        self._answered_s = self._clock.monotonic_s()
         with translated(self._doing):
-            message = self._kafka.poll(_POLL_S)
+            message = self._kafka.poll(wait_s)
         if message is not None:
             self._ahead.append(message)
         return message is not None
@@ -322,6 +348,7 @@ class Consumer:
             self._take_along(_AT_ONCE, 0)
 
     def _take_along(self, max_messages: int, wait_s: float) -> None:
+        self._answered_s = self._clock.monotonic_s()
         with translated(self._doing):
             read = self._kafka.consume(max_messages, wait_s)
         # Only now: a partition revoked meanwhile has put another queue in its place.
@@ -334,9 +361,12 @@ class Consumer:
     def _take_back(self) -> None:
         """Put what a loop left unfinished before what comes next."""
         if self._is_in_body:
-            self._ahead.extendleft(reversed(self._unfinished))
-            self._unfinished = []
-            self._is_in_body = False
+            self._put_back()
+
+    def _put_back(self) -> None:
+        self._ahead.extendleft(reversed(self._unfinished))
+        self._unfinished = []
+        self._is_in_body = False
 
     def _read_ahead(self) -> Record | None:
         """The next wanted record among the messages at hand.

@@ -55,8 +55,10 @@ class Delivery:
                 message.topic(), message.partition(), message.offset(), message.timestamp()[1]
             )
             return
-        self._error = translate(error, doing=f"deliver a record to {message.topic()!r}")
-        self._producer._note_failure(self)  # noqa: SLF001
+        failure = translate(error, doing=f"deliver a record to {message.topic()!r}")
+        # In this order: who sees it here, on another thread, tells the producer to forget it.
+        self._producer._note_failure(self, failure)  # noqa: SLF001
+        self._error = failure
 
 
 class Producer:
@@ -78,7 +80,7 @@ class Producer:
         self._timeout_s = connection.timeout_s
         self._format = value_format(value_format_name)
         self._clock = clock or SystemClock()
-        self._failed: dict[int, Delivery] = {}
+        self._failed: dict[Delivery, HeadwaterError] = {}
         self.is_closed = False
         timeouts = {
             "linger.ms": linger_ms,
@@ -113,16 +115,7 @@ class Producer:
 
     def flush(self, timeout_s: float | None = None) -> None:
         """Wait until every record sent so far is stored; raise if one was not."""
-        limit_s = None if timeout_s is None else self._clock.monotonic_s() + timeout_s
-        # Every record ends within message.timeout.ms, so this loop ends without a limit of its own.
-        while len(self._kafka) > 0:
-            with translated("flush"):
-                self._kafka.flush(_POLL_S)
-            if limit_s is not None and self._clock.monotonic_s() > limit_s and len(self._kafka):
-                raise Unavailable(
-                    what=f"{len(self._kafka)} records are still on their way after {timeout_s} s",
-                    hint="call flush() again, or wait longer",
-                )
+        self._drain(timeout_s)
         self._raise_failures()
 
     def close(self) -> None:
@@ -156,8 +149,7 @@ class Producer:
         partition: int | None,
     ) -> dict[str, Any]:
         """A record as librdkafka takes it."""
-        if self.is_closed:
-            raise InvalidRequest(what="the producer is closed", hint="send inside its with-block")
+        self._refuse_if_closed()
         return {
             "topic": topic,
             "value": None if value is None else self._format.encode(value),
@@ -166,6 +158,10 @@ class Producer:
             "timestamp": _NOW if timestamp is None else _timestamp_ms(timestamp),
             "headers": _encode_headers(headers) if headers else None,
         }
+
+    def _refuse_if_closed(self) -> None:
+        if self.is_closed:
+            raise InvalidRequest(what="the producer is closed", hint="send inside its with-block")
 
     def _offer(self, arguments: dict[str, Any], on_delivery: OnDelivery) -> bool:
         """Whether there was room for the record."""
@@ -204,15 +200,29 @@ class Producer:
                     hint="it may still arrive: ask again, or flush()",
                 )
 
-    def _note_failure(self, delivery: Delivery) -> None:
-        self._failed[id(delivery)] = delivery
+    def _drain(self, timeout_s: float | None = None) -> None:
+        """Wait until every record has an answer."""
+        limit_s = None if timeout_s is None else self._clock.monotonic_s() + timeout_s
+        # Every record ends within message.timeout.ms, so this loop ends without a limit of its own.
+        while len(self._kafka) > 0:
+            with translated("flush"):
+                self._kafka.flush(_POLL_S)
+            if limit_s is not None and self._clock.monotonic_s() > limit_s and len(self._kafka):
+                raise Unavailable(
+                    what=f"{len(self._kafka)} records are still on their way after {timeout_s} s",
+                    hint="call flush() again, or wait longer",
+                )
+
+    def _note_failure(self, delivery: Delivery, failure: HeadwaterError) -> None:
+        self._failed[delivery] = failure
 
     def _forget_failure(self, delivery: Delivery) -> None:
-        self._failed.pop(id(delivery), None)
+        self._failed.pop(delivery, None)
 
     def _raise_failures(self) -> None:
-        failed, self._failed = self._failed, {}
-        errors = [delivery._error for delivery in failed.values() if delivery._error]  # noqa: SLF001
+        # One by one: what other threads note or forget meanwhile is neither lost nor told twice.
+        taken = [self._failed.pop(delivery, None) for delivery in list(self._failed)]
+        errors = [error for error in taken if error is not None]
         if not errors:
             return
         first = errors[0]

@@ -33,14 +33,15 @@ class Event:
 
 
 class ViewHttp:
-    """One connection, kept open; used by one thread at a time, the others wait."""
+    """Any number of threads ask at the same time; the connections that they open are kept."""
 
     def __init__(self, address: ViewAddress, token: str = "", timeout_s: float = 10.0) -> None:
         self.address = address
         self.timeout_s = timeout_s
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._lock = threading.Lock()
-        self._kept: http.client.HTTPConnection | None = None
+        self._idle: list[http.client.HTTPConnection] = []
+        self._is_closed = False
 
     def get(self, *path: str, parameters: Parameters | None = None, wait_s: float = 0.0) -> Any:
         """The JSON of an answer; raises what the server says is wrong."""
@@ -51,8 +52,12 @@ class ViewHttp:
         return self._ask("POST", _target(self.address, path, None), body, wait_s)
 
     def close(self) -> None:
+        """Close what is idle; a connection on which somebody waits is closed after its answer."""
         with self._lock:
-            self._drop()
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
 
     def stream(
         self, *path: str, parameters: Parameters | None, last_id: str | None
@@ -74,35 +79,37 @@ class ViewHttp:
         return EventStream(connection, response)
 
     def _ask(self, method: str, target: str, body: bytes | None, wait_s: float) -> Any:
-        with self._lock:
-            is_reused = self._kept is not None
+        headers = {**self._headers, **({"Content-Type": "application/json"} if body else {})}
+        while True:
+            kept = self._take_kept()
+            connection = kept or self._connect(self.timeout_s)
             try:
-                status, content = self._exchange(method, target, body, wait_s)
+                connection.sock.settimeout(self.timeout_s + wait_s)
+                connection.request(method, target, body, headers)
+                response = connection.getresponse()
+                content = response.read()
             except (OSError, http.client.HTTPException) as error:
-                self._drop()
-                if not is_reused or isinstance(error, TimeoutError):
-                    raise self._unreachable(error) from error
+                connection.close()
                 # The server may have closed a connection that was idle: that is no answer yet.
-                try:
-                    status, content = self._exchange(method, target, body, wait_s)
-                except (OSError, http.client.HTTPException) as again:
-                    self._drop()
-                    raise self._unreachable(again) from again
-        if status != 200:
-            raise _error_of_answer(status, content)
+                if kept is None or isinstance(error, TimeoutError):
+                    raise self._unreachable(error) from error
+            else:
+                self._keep(connection)
+                break
+        if response.status != 200:
+            raise _error_of_answer(response.status, content)
         return json.loads(content)
 
-    def _exchange(
-        self, method: str, target: str, body: bytes | None, wait_s: float
-    ) -> tuple[int, bytes]:
-        if self._kept is None:
-            self._kept = self._connect(self.timeout_s)
-        if self._kept.sock is not None:
-            self._kept.sock.settimeout(self.timeout_s + wait_s)
-        headers = {**self._headers, **({"Content-Type": "application/json"} if body else {})}
-        self._kept.request(method, target, body, headers)
-        response = self._kept.getresponse()
-        return response.status, response.read()
+    def _take_kept(self) -> http.client.HTTPConnection | None:
+        with self._lock:
+            return self._idle.pop() if self._idle else None
+
+    def _keep(self, connection: http.client.HTTPConnection) -> None:
+        with self._lock:
+            if not self._is_closed and connection.sock is not None:
+                self._idle.append(connection)
+                return
+        connection.close()
 
     def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
         kind = (
@@ -115,11 +122,6 @@ class ViewHttp:
             raise self._unreachable(error) from error
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
-
-    def _drop(self) -> None:
-        if self._kept is not None:
-            self._kept.close()
-            self._kept = None
 
     def _unreachable(self, error: Exception) -> Unavailable:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__

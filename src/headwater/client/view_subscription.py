@@ -116,14 +116,17 @@ class Subscription:
     def _changes(self) -> Iterator[Change]:
         """Until the connection ends, in whatever way."""
         assert self._stream is not None
-        events = iter(self._stream)
-        while (event := self._next(events)) is not None:
-            change = self._change(event)
-            self._is_in_snapshot = change.kind == "snapshot"
-            self.last_id = change.id
-            if change.kind != "progress" or self._wants_progress:
-                yield change
-        self._stream.close()
+        stream = self._stream
+        events = iter(stream)
+        try:
+            while (event := self._next(events)) is not None:
+                change = self._change(event)
+                self._is_in_snapshot = change.kind == "snapshot"
+                self.last_id = change.id
+                if change.kind != "progress" or self._wants_progress:
+                    yield change
+        finally:
+            stream.close()
 
     def _next(self, events: Iterator[Event]) -> Event | None:
         self._is_reading = True
