@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from followers.polls import apply, poll, put, rows_of
 from headwater.errors import Conflict, Corruption, NotSupported, StorageFailed, Unavailable
+from headwater.followers.sqlite.query import DamagedViews, Limits, run_query
 from headwater.followers.sqlite.shelf import SqliteShelf
 from headwater.followers.sqlite.store import SqliteStore
 from headwater.followers.store import Page, Store
@@ -23,6 +24,7 @@ from headwater.views.matching import matcher
 from headwater.views.where import parse_where
 from rigs.changelog import make_view, revenue
 from rigs.effort import examples
+from rigs.sqlite_damage import damage_root
 
 VIEW = make_view("shop.revenue")
 
@@ -161,6 +163,46 @@ def test_damage_met_while_reading_is_called_by_its_name(shelf: SqliteShelf) -> N
     with pytest.raises(Corruption, match="is damaged"):
         damaged.reader.scan(None, Page(1000))
     damaged.close()
+
+
+def test_damage_that_a_snapshot_meets_first_is_called_by_its_name_and_holds_nothing(
+    shelf: SqliteShelf,
+) -> None:
+    store = shelf.create(VIEW, "topic", {0: 0}, now_ms=1)
+    assert isinstance(store, SqliteStore)
+    apply(store, poll([put(VIEW, revenue(n, name="x" * 500)) for n in range(500)]))
+    store.close()
+    damage_root(store.file)
+    damaged = SqliteStore(store.file)
+    with pytest.raises(Corruption, match="is damaged") as held:
+        damaged.reader.snapshot(None)
+    ending = threading.Thread(target=damaged.close, daemon=True)
+    ending.start()
+    ending.join(10)
+    assert not ending.is_alive()
+    assert held.value.hint  # who still holds the error holds no connection
+
+
+@pytest.mark.parametrize("names", [["sound", "hurt", "fine"], ["hurt"]])
+def test_a_query_blames_the_view_that_is_damaged_and_no_other(
+    shelf: SqliteShelf, names: list[str]
+) -> None:
+    for name in names:
+        view = make_view(name)
+        store = shelf.create(view, "topic", {0: 0}, now_ms=1)
+        apply(store, poll([put(view, revenue(n, name="x" * 500)) for n in range(500)]))
+        store.close()
+    (file,) = shelf.directory.glob("hurt/*.sqlite")
+    damage_root(file)
+    stores = [each for name in names for each in shelf.stores(name)]
+    readers = {each.view.name: each.reader for each in stores}
+    limits = Limits(rows=10, answer_bytes=1_000_000, time_s=30)
+    together = " UNION ALL ".join(f"SELECT sum(total) FROM {name}" for name in names)
+    with pytest.raises(DamagedViews, match="view 'hurt' is damaged") as raised:
+        run_query(together, [], readers, limits)  # type: ignore[arg-type]
+    assert raised.value.views == ["hurt"]
+    for each in stores:
+        each.close()
 
 
 FULL = """

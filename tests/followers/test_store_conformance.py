@@ -15,7 +15,7 @@ from headwater.client.record_json import as_json
 from headwater.errors import Conflict, InvalidRequest
 from headwater.followers.sqlite.shelf import SqliteShelf
 from headwater.followers.store import Page, Shelf, Store
-from headwater.views import View, encode_key
+from headwater.views import Column, View, encode_key, parse_type
 from headwater.views.rows import decode_row
 from headwater.views.where import parse_where
 from rigs.changelog import make_view, revenue
@@ -134,6 +134,7 @@ BAD: dict[str, tuple[bytes | None, bytes | None]] = {
     "two objects": (encode_key(VIEW, key(9)), put(VIEW, revenue(9))[1] + b",{}"),  # type: ignore[operator]
     "no object": (encode_key(VIEW, key(9)), b"[1]"),
     "JSON null": (encode_key(VIEW, key(9)), b"null"),
+    "a key that is no UTF-8": (b'{"minute":"\xff","customer":7}', None),
     "no UTF-8": (encode_key(VIEW, key(9)), encode_key(VIEW, key(9))[:-1] + b',"name":"\xff"}'),
     "another key": put(VIEW, revenue(9))[:1] + put(VIEW, revenue(10))[1:],
     "a key that only begins alike": put(VIEW, revenue(9))[:1] + put(VIEW, revenue(90))[1:],
@@ -174,6 +175,9 @@ ODD_VALUES: dict[str, list[str]] = {
     "double": ["true", "-0.0", "1e999", '"NaN"', '"nan"', '"inf"', '"-Infinity"', "NaN", '"1e5"'],
     "decimal(10,2)": ["1e300", "1e999", '"1e999999"', "123456789012345678.25", "true", '"12.500"'],
     "decimal(9,0)": ["1", '"7"', "-0", "1.5", "1e-400"],
+    "decimal(5,-2)": ["150", '"100"', "150.0", "1e4"],
+    "decimal(150,0)": ["9" * 99, "9" * 100, f'"{"9" * 100}"', "1"],
+    "decimal(20,2)": ['"1e9999999"', "1.0e-9999999999999999999999", "1.00000000000000000e9999999"],
     "decimal(38,10)": ['"1-2"', '"e5"', '"--1"', '"2026-09-01"', "1e300", '"1e-999999999"', "[1]"],
     "string": ["7", "true", "{}", '["a"]', '"7"', '"{}"', r'"\ud800"', r'"a\u0000"', r'"\\u0000"'],
     "binary": ['"YQ=="', '"YR=="', '"YQ"', '"!!!"', '"Y==="', '"a-_b"', "7", '""'],
@@ -223,6 +227,73 @@ def test_a_store_keeps_what_a_reader_of_the_topic_reads_and_rejects_the_rest(
             view.by_name["c"].type.python(read["c"])
     store.close()
     shelf.close()
+
+
+NARROW = View(
+    "narrow",
+    "narrow",
+    ("id",),
+    (
+        Column("id", parse_type("int"), is_nullable=False),
+        Column("small", parse_type("tinyint"), is_nullable=False),
+        Column("name", parse_type("string")),
+        Column("tags", parse_type("array<int>"), is_nullable=False),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        b'{"id":1,"small":500,"tags":[]}',
+        b'{"id":1,"small":null,"tags":[]}',
+        b'{"id":1,"tags":[]}',
+        b'{"id":1,"small":5,"name":"\xff","tags":[]}',
+        b'{"id":1,"small":5,"tags":null}',
+        b'{"id":1,"small":5,"tags":[1.0e-9999999999999999999999]}',
+    ],
+)
+def test_a_row_is_not_lost_to_a_later_one_of_the_same_batch_that_does_not_fit(
+    shelf: Shelf, later: bytes
+) -> None:
+    store = shelf.create(NARROW, "t", {0: 0}, now_ms=1)
+    earlier = b'{"id":1,"small":5,"name":"a","tags":[1]}'
+    rejected = apply(store, poll([(b'{"id":1}', earlier), (b'{"id":1}', later)]))
+    assert [each.place for each in rejected] == [1]
+    assert rows_of(store) == [decode_row(NARROW, earlier)]
+    store.close()
+
+
+TWO_SPELLINGS: dict[str, tuple[bytes, bytes]] = {
+    "decimal(5,2)": (b'"1.00"', b"1.00"),
+    "decimal(7,2)": (b'"0.00"', b'"-0.00"'),
+    "decimal(20,2)": (b'"-0.00"', b'"0.00"'),
+    "int": (b"0", b"-0"),
+    "string": (rb'"a\nb"', rb'"a\u000ab"'),
+    "char": (rb'"a\u001fb"', rb'"a\u001Fb"'),
+}
+
+
+@pytest.mark.parametrize("of", TWO_SPELLINGS)
+def test_the_newest_change_counts_also_between_two_spellings_of_a_key(
+    shelf: Shelf, of: str
+) -> None:
+    view = make_view("two", {"id": of.replace("char", "string"), "n": "int"}, key=("id",))
+    store = shelf.create(view, "t", {0: 0}, now_ms=1)
+    one, other = (b'{"id":%b}' % each for each in TWO_SPELLINGS[of])
+
+    def change(key: bytes, n: int) -> tuple[bytes, bytes]:
+        return key, key[:-1] + b',"n":%d}' % n
+
+    apply(store, poll([change(one, 1), change(other, 2), change(one, 3)]))
+    assert [each["n"] for each in rows_of(store)] == [3]
+    apply(store, poll([change(one, 4), change(other, 5)], start=3))
+    assert [each["n"] for each in rows_of(store)] == [5]
+    apply(store, poll([(one, None), change(other, 6)], start=5))
+    assert [each["n"] for each in rows_of(store)] == [6]
+    apply(store, poll([change(one, 7), (other, None)], start=7))
+    assert rows_of(store) == []
+    store.close()
 
 
 def test_of_a_column_that_is_there_twice_store_and_reader_take_the_same(store: Store) -> None:
@@ -301,6 +372,16 @@ def test_it_is_complete_once_it_has_caught_up(store: Store) -> None:
     assert (store.is_complete, store.caught_up_ms, store.fresh_ms) == (True, 77, 77)
     store.mark_caught_up(99)
     assert store.fresh_ms == 99
+
+
+def test_the_keys_of_changes_are_spelt_as_ours_whatever_was_written(store: Store) -> None:
+    apply(store, poll([put(VIEW, revenue(n)) for n in range(3)]))
+    spelt = b'{"customer": %d, "minute": "2026-09-01T10:00Z"}'
+    odd = [(spelt % 0, (spelt % 0)[:-1] + b', "total": 4}'), (spelt % 1, None), (b"no key", None)]
+    changes = collapse(VIEW, poll([*odd, put(VIEW, revenue(2))], start=3))
+    assert sorted(changes.keys()) == [encode_key(VIEW, key(n)) for n in range(3)]
+    assert len(changes.since({0: 6}).keys()) == 1
+    assert len(store.rows(changes.keys())) == 3
 
 
 def test_present_rows_are_found_by_the_keys_of_records(store: Store) -> None:

@@ -178,6 +178,31 @@ def test_a_record_as_large_as_its_topic_allows_fits_into_the_dead_letters(
     assert follower.status().rejected == 1
 
 
+def test_a_topic_without_any_bound_for_its_records_has_dead_letters_too(
+    rig: Rig, new_changelog: Callable[..., Changelog]
+) -> None:
+    changelog = new_changelog(configs={"max.message.bytes": str(2**31 - 1)})
+    changelog.write(b"no key of ours", b"{}").result()
+    changelog.put(revenue(1))
+    follower = rig.follower(changelog.view)
+    rig.until(lambda: is_caught_up(follower, changelog))
+    assert follower.status().rejected == 1
+    assert len(table(follower)) == 1
+
+
+@pytest.mark.parametrize("rest", [b'"price":"1e9999999"', b'"other":1.0e-9999999999999999999999'])
+def test_a_number_beyond_all_bounds_is_a_dead_letter_and_the_view_goes_on(
+    rig: Rig, new_changelog: Callable[..., Changelog], rest: bytes
+) -> None:
+    changelog = new_changelog(columns={"id": "int", "price": "decimal(20,2)"}, key=("id",))
+    changelog.write(b'{"id":1}', b'{"id":1,%b}' % rest).result()
+    changelog.put({"id": 2, "price": "1.00"})
+    follower = rig.follower(changelog.view)
+    rig.until(lambda: is_caught_up(follower, changelog))
+    assert table(follower) == [{"id": 2, "price": "1.00"}]
+    assert follower.status().rejected == 1
+
+
 def test_a_rebuild_that_is_interrupted_goes_on(
     settable_rig: Rig, changelog: Changelog, followed: Follower
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from headwater.client import Client
 from headwater.followers.followers import Followers
-from rigs.changelog import Changelog
+from rigs.changelog import Changelog, new_name
 from serve.conftest import Changelogs, Http
 
 
@@ -179,10 +179,31 @@ def test_a_row_of_many_large_values_is_refused_before_it_is_in_memory(
     status, answer = http_client.query(f"SELECT {large}")
     assert (status, answer["error"]["what"]) == (
         400,
-        "this is not a query: too many columns in result set",
+        "a SELECT of this query has more than 50 columns",
     )
     status, answer = http_client.query("SELECT " + ", ".join(["zeroblob(1000000)"] * 20))
     assert (status, answer["error"]["kind"]) == (400, "InvalidRequest")
     assert "a row of the answer is larger than" in answer["error"]["what"]
     status, answer = http_client.query("SELECT a.*, b.* FROM revenue a, revenue b LIMIT 1")
     assert (status, len(answer["columns"])) == (200, 2 * len(shop.view.columns))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM {0} a JOIN {0} b USING (id) JOIN {0} c USING (id)",
+        "SELECT count(*) FROM (SELECT * FROM {0} a, {0} b, {0} c)",
+    ],
+)
+def test_too_many_columns_are_refused_with_how_many_there_may_be(
+    http_client: Http, new_changelog: Changelogs, sql: str
+) -> None:
+    columns = {"id": "int"} | {f"c{number}": "int" for number in range(60)}
+    changelog = new_changelog(name=new_name("wide").replace("-", "_"), columns=columns, key=("id",))
+    name = changelog.view.name
+    status, answer = http_client.query(sql.format(name))
+    assert (status, answer["error"]["kind"]) == (400, "InvalidRequest")
+    assert answer["error"]["what"] == "a SELECT of this query has more than 122 columns"
+    assert "name those that you need" in answer["error"]["hint"]
+    counted = f"SELECT count(*) FROM {name} a, {name} b, {name} c"
+    assert http_client.query(counted)[1]["rows"] == [[0]]

@@ -296,6 +296,73 @@ def test_a_row_that_leaves_a_filter_is_gone_for_its_subscriber(
     ]
 
 
+def test_a_row_leaves_a_filter_however_its_key_is_spelt(
+    http_client: Http, new_changelog: Changelogs
+) -> None:
+    changelog = new_changelog(partitions=1)
+    otherwise = b'{"minute":"2026-09-01T10:00Z","customer":%d}'
+    for customer in (1, 2, 3):
+        changelog.put(revenue(customer, 50.0))
+    changelog.wait_until_served()
+    with stream(http_client, changelog, where="total > 10") as events:
+        events.read(4)
+        leaves = (otherwise % 1)[:-1] + b',"total":1.0}'
+        changelog.write(otherwise % 1, leaves).result()
+        changelog.write(otherwise % 2, None).result()
+        changelog.put(revenue(3, 60.0))
+        found = events.read(3)
+    assert [(each.data["kind"], each.data["key"]["customer"]) for each in found] == [
+        ("delete", 1),
+        ("delete", 2),
+        ("upsert", 3),
+    ]
+
+
+def test_a_row_leaves_a_filter_however_its_key_is_spelt_within_one_batch(
+    http_client: Http, new_changelog: Changelogs, client: Client
+) -> None:
+    changelog = new_changelog(partitions=1)
+    key = b'{"minute":"2026-09-01T10:00:00.000000Z","customer":1}'
+    odd = b'{"minute":"2026-09-01T10:00Z","customer":1}'
+    batch = [(key, b"50.0"), (odd, b"1.0"), (key, b"60.0"), (odd, b"2.0")]
+    with stream(http_client, changelog, where="total > 10") as events:
+        events.read(1)
+        with client.producer(value_format="bytes", linger_ms=500) as producer:
+            for each, total in batch:
+                producer.send(changelog.view.topic, each[:-1] + b',"total":%b}' % total, key=each)
+        found = events.read(4)
+    assert [each.data["kind"] for each in found] == ["upsert", "delete"] * 2
+
+
+def test_a_key_that_is_no_text_stops_no_view_that_is_watched_with_a_filter(
+    http_client: Http, new_changelog: Changelogs
+) -> None:
+    changelog = new_changelog(partitions=1, columns={"id": "string", "n": "int"}, key=("id",))
+    with stream(http_client, changelog, where="n > 1") as events:
+        events.read(1)
+        changelog.write(b'{"id":"\xff"}', None).result()
+        changelog.put({"id": "a", "n": 2})
+        (change,) = events.read(1)
+    assert (change.kind, change.data["key"]) == ("change", {"id": "a"})
+    _, status = http_client.get(f"/views/{changelog.view.name}")
+    assert (status["state"], status["rejected"]) == ("following", 1)
+
+
+def test_a_row_is_in_the_feed_if_it_is_in_the_store(
+    http_client: Http, new_changelog: Changelogs, client: Client
+) -> None:
+    """One that fits is followed at once by one that does not."""
+    changelog = new_changelog(partitions=1, columns={"id": "int", "n": "tinyint"}, key=("id",))
+    with stream(http_client, changelog) as events:
+        events.read(1)
+        with client.producer(value_format="bytes", linger_ms=500) as producer:
+            for n in (5, 500):
+                producer.send(changelog.view.topic, b'{"id":1,"n":%d}' % n, key=b'{"id":1}')
+        (change,) = events.read(1)
+    assert change.data["row"] == {"id": 1, "n": 5}
+    assert client.view(changelog.view.name).get(id=1) == {"id": 1, "n": 5}
+
+
 def test_a_view_that_is_built_again_goes_on_for_its_subscribers(
     http_client: Http, changelog: Changelog
 ) -> None:

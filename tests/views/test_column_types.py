@@ -32,6 +32,9 @@ MOMENTS = st.datetimes(min_value=datetime(1, 1, 3), max_value=datetime(9999, 12,
         ("decimal(10,2)", "-0", "0.00"),
         ("binary", "YR==", "YQ=="),
         ("bigint", Decimal("7.0"), 7),
+        ("decimal(5,-2)", 150, "150"),
+        ("decimal(5,-2)", "150.0", "150"),
+        ("decimal(5,-2)", "1e4", "10000"),
         ("decimal(10,2)", "1.005", "1.005"),  # finer than the column: kept, never rounded
         ("string", "x", "x"),
         ("binary", b"\x00\xff", "AP8="),
@@ -64,6 +67,7 @@ def test_values_become_canonical_and_stay_so(name: str, value: Any, canonical: A
         ("decimal(10,2)", "NaN"),
         ("decimal(10,2)", "1e-999999999"),  # written out it would be a gigabyte
         ("decimal(38,2)", "1e999999999"),
+        ("decimal(38,2)", "1e9999999999999999999999"),
         ("bigint", Decimal("1.5")),
         ("bigint", Decimal("1e999999999")),
         ("string", 7),
@@ -100,3 +104,12 @@ def test_decimals_keep_every_digit(number: Decimal) -> None:
 def test_an_unknown_type_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequest, match="is not a type of a view's column"):
         parse_type(name)
+
+
+@pytest.mark.parametrize(
+    "text", ["1e9999999", "1e-9999999", "1e9999999999999999999999", "-1e-1000001"]
+)
+@pytest.mark.parametrize("name", ["decimal(10,2)", "decimal(38,10)", "bigint"])
+def test_a_number_beyond_all_bounds_in_a_record_does_not_fit(name: str, text: str) -> None:
+    with pytest.raises(InvalidRequest, match="is not a"):
+        parse_type(name).read(text)

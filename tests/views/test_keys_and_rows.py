@@ -68,3 +68,11 @@ def test_decimals_and_large_numbers_survive() -> None:
         "id": 9223372036854775807,
         "amount": "1234567890123456789012345678.0123456789",
     }
+
+
+@pytest.mark.parametrize("column", ["name", "unknown"])
+def test_a_number_that_nothing_can_hold_is_refused_in_any_column(column: str) -> None:
+    key = encode_key(VIEW, {"minute": "2026-09-01T10:00Z", "customer": 7})
+    value = key[:-1] + b',"%b":1.0e-9999999999999999999999}' % column.encode()
+    with pytest.raises(InvalidRequest, match="is a number beyond all bounds"):
+        decode_row(VIEW, value)

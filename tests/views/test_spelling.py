@@ -1,14 +1,16 @@
 """The spelling of the contract: what our own writers write is taken without a second look."""
 
+import time
+import tracemalloc
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.views import encode_key
+from headwater.views import Column, View, encode_key, parse_type
 from headwater.views.rows import encode_row
-from headwater.views.spelling import key_matcher, keys_in_rows
+from headwater.views.spelling import key_checker, keys_in_rows, respeller
 from rigs.changelog import make_view
 
 COLUMNS = {
@@ -39,13 +41,13 @@ ROWS = st.fixed_dictionaries(
         "tags": st.lists(st.fixed_dictionaries({"a": st.integers(0, 9), "b": TEXT}), max_size=3),
     },
 )
-is_key, keys_in = key_matcher(VIEW), keys_in_rows(VIEW)
+are_keys, keys_in = key_checker(VIEW), keys_in_rows(VIEW)
 
 
 @given(ROWS)
 def test_what_is_encoded_here_matches(row: dict[str, Any]) -> None:
     key = encode_key(VIEW, {name: row[name] for name in VIEW.key})
-    assert is_key(key)
+    assert are_keys([key])
     assert keys_in([encode_row(VIEW, row)]) == [key]
 
 
@@ -87,8 +89,84 @@ def test_so_does_a_key_whose_columns_are_defined_apart_and_in_another_order() ->
         b',"tags":[[[[1]]]]',
         b' ,"flag":true',
         rb',"tags":["\ud800"]',
+        b',"tags":["\xff"]',
+        b',"at":null,"at":null',
     ],
 )
 def test_what_deserves_a_second_look_does_not(rest: bytes) -> None:
     key = encode_key(VIEW, {"id": 7, tuple(COLUMNS)[1]: ""})
     assert keys_in([key[:-1] + rest + b"}"]) is None
+
+
+def test_decimals_in_keys_are_brought_into_one_spelling() -> None:
+    columns = {"a": "decimal(5,2)", "b": "string", "c": "decimal(20,0)"}
+    view = make_view("spelt", columns, key=("a", "b", "c"))
+    key = encode_key(view, {"a": "1", "b": ',"a":1,', "c": "-7"})
+    by_spark = rb'{"a":1.00,"b":",\"a\":1,","c":-7}'
+    assert respeller(view)([key, by_spark, None]) == [key, key, None]
+    assert keys_in_rows(view)([key, by_spark]) == [key, key]
+    assert keys_in_rows(view)([by_spark.replace(b"1.00", b"1.0")]) is None
+    assert keys_in_rows(view)([by_spark.replace(b"1.00", b"-0.00")]) is None
+
+
+@pytest.mark.parametrize(
+    ("of", "fits", "does_not"),
+    [
+        ("tinyint", [0, 9, 99, 100, 119, 120, 127, -127], [128, 130, 200, 500, -129, 1000]),
+        ("smallint", [32767, 32766, 29999, 10000, -32767], [32768, 32770, 33000, 40000, 100000]),
+        ("int", [2147483647, 1_790_000_000, 999_999_999], [2147483648, 2200000000, 3000000000]),
+        ("bigint", [2**63 - 1, 10**18, 9 * 10**18 - 1], [2**63, 93 * 10**17, 10**19]),
+    ],
+)
+def test_whole_numbers_match_up_to_the_largest_of_their_type(
+    of: str, fits: list[int], does_not: list[int]
+) -> None:
+    keys_of = keys_in_rows(make_view("whole", {"id": "int", "n": of}, key=("id",)))
+    assert all(keys_of([b'{"id":1,"n":%d}' % each]) for each in fits)
+    assert not any(keys_of([b'{"id":1,"n":%d}' % each]) for each in does_not)
+
+
+@pytest.mark.parametrize(("of", "value"), [("int", b"2"), ("array<int>", b"[null]")])
+def test_a_column_that_is_never_null_is_neither_null_nor_left_out(of: str, value: bytes) -> None:
+    columns = (Column("id", parse_type("int")), Column("n", parse_type(of), is_nullable=False))
+    keys_of = keys_in_rows(View("strict", "strict", ("id",), columns))
+    assert keys_of([b'{"id":1,"n":%b}' % value]) == [b'{"id":1}']
+    assert keys_of([b'{"id":1,"n":null}']) is None
+    assert keys_of([b'{"id":1}']) is None
+
+
+LONG: dict[str, tuple[str, bytes, bytes]] = {
+    "numbers": ("array<double>", b"1.5,", b"[%b1]"),
+    "escapes": ("string", rb"\n", b'"%b"'),
+    "text": ("string", b"x", b'"%b"'),
+    "base64": ("binary", b"YWJj", b'"%b"'),
+    "objects": ("array<struct<a:int>>", b'{"a":[1,null]},', b"[%b{}]"),
+    "names": ("map<string,int>", rb'"\"a":1,', b'{%b"b":2}'),
+}
+
+
+@pytest.mark.parametrize("end", [b"}", b"x}"], ids=["that matches", "that does not"])
+@pytest.mark.parametrize("kind", LONG)
+def test_a_long_value_takes_little_memory_and_time(kind: str, end: bytes) -> None:
+    of, repeated, frame = LONG[kind]
+    keys_of = keys_in_rows(make_view("long", {"id": "int", "c": of}, key=("id",)))
+    value = b'{"id":1,"c":%b' % (frame % (repeated * (2_000_000 // len(repeated)))) + end
+    tracemalloc.start()
+    begun_s = time.monotonic()
+    found = keys_of([value])
+    took_s = time.monotonic() - begun_s
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found == ([b'{"id":1}'] if end == b"}" else None)
+    assert peak < 4 * len(value)
+    assert took_s < 5
+
+
+def test_a_view_of_many_nested_columns_is_ready_at_once() -> None:
+    columns = {"id": "int"} | {f"c{n}": "struct<a:int>" for n in range(900)}
+    view = make_view("nested", columns, key=("id",))
+    begun_s = time.monotonic()
+    assert keys_in_rows(view)([b'{"id":1}']) is None  # for a second look
+    assert time.monotonic() - begun_s < 1
+    few = make_view("few", dict([*columns.items()][:40]), key=("id",))
+    assert keys_in_rows(few)([b'{"id":1,"c7":{"a":1}}']) == [b'{"id":1}']

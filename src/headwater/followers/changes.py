@@ -6,13 +6,14 @@ record in Python, except for records that are not written as the contract says.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from headwater.errors import HeadwaterError, InvalidRequest
 from headwater.views import View, decode_key
 from headwater.views.keys import encode_key
 from headwater.views.rows import decode_row, encode_canonical
-from headwater.views.spelling import key_matcher, keys_in_rows
+from headwater.views.spelling import key_checker, keys_in_rows, respeller
 
 Positions = Mapping[int, int]
 """Partition -> the next offset: everything before it is in."""
@@ -60,15 +61,16 @@ class Changes:
     upserts: Sequence[bytes]
     """JSON objects, each column in them once."""
     upserts_at: Sequence[int]
+    upserted: Sequence[bytes]
+    """The keys of the upserts, as `encode_key` writes them."""
     deletes: Sequence[bytes] = ()
-    """Keys."""
+    """Keys, as `encode_key` writes them."""
     deletes_at: Sequence[int] = ()
     rejected: Sequence[Rejected] = ()
 
     def keys(self) -> list[bytes]:
-        """The keys of all changes, as they were written."""
-        found = (self.poll.keys[at] for at in (*self.upserts_at, *self.deletes_at))
-        return [key for key in found if key is not None]
+        """The keys of all changes, as `encode_key` writes them."""
+        return [*self.upserted, *self.deletes]
 
     def since(self, positions: Positions) -> "Changes":
         """Without what a store at these positions has already."""
@@ -78,38 +80,44 @@ class Changes:
             return offsets[place] >= positions.get(partitions[place], 0)
 
         upserts = [
-            (r, at) for r, at in zip(self.upserts, self.upserts_at, strict=True) if is_new(at)
+            (row, at, key)
+            for row, at, key in zip(self.upserts, self.upserts_at, self.upserted, strict=True)
+            if is_new(at)
         ]
         deletes = [
             (k, at) for k, at in zip(self.deletes, self.deletes_at, strict=True) if is_new(at)
         ]
         return Changes(
             self.poll,
-            [row for row, _ in upserts],
-            [at for _, at in upserts],
+            [row for row, _, _ in upserts],
+            [at for _, at, _ in upserts],
+            [key for _, _, key in upserts],
             [key for key, _ in deletes],
             [at for _, at in deletes],
             [each for each in self.rejected if is_new(each.place)],
         )
 
 
+@lru_cache(maxsize=128)
 def collapser(view: View) -> Callable[[Poll], Changes]:
     """The function that reduces polls of this view's topic to the last change per key."""
-    is_key, keys_in = key_matcher(view), keys_in_rows(view)
+    are_keys, keys_in, respelt = key_checker(view), keys_in_rows(view), respeller(view)
 
     def collapse(poll: Poll) -> Changes:
-        last = dict(zip(poll.keys, range(len(poll)), strict=True))
+        keys = respelt(poll.keys)
+        last = dict(zip(keys, range(len(poll)), strict=True))
         upserts = [place for place in last.values() if poll.values[place] is not None]
         rows = [poll.values[place] for place in upserts]
-        if keys_in(rows) != [poll.keys[place] for place in upserts]:  # type: ignore[arg-type]
+        upserted = keys_in(rows)  # type: ignore[arg-type]
+        if upserted is None or upserted != [keys[place] for place in upserts]:
             return _collapse_odd(view, poll)
         if len(rows) == len(last):
-            return Changes(poll, rows, upserts)  # type: ignore[arg-type]
+            return Changes(poll, rows, upserts, upserted)  # type: ignore[arg-type]
         deletes = [place for place in last.values() if poll.values[place] is None]
-        keys = [poll.keys[place] for place in deletes]
-        if None in keys or not all(map(is_key, keys)):  # type: ignore[arg-type]
+        deleted = [keys[place] for place in deletes]
+        if None in deleted or not are_keys(deleted):  # type: ignore[arg-type]
             return _collapse_odd(view, poll)
-        return Changes(poll, rows, upserts, keys, deletes)  # type: ignore[arg-type]
+        return Changes(poll, rows, upserts, upserted, deleted, deletes)  # type: ignore[arg-type]
 
     return collapse
 
@@ -127,12 +135,13 @@ def _collapse_odd(view: View, poll: Poll) -> Changes:
             )
         except HeadwaterError as error:
             rejected.append(Rejected(place, error.what))
-    upserts = [(row, place) for place, row in last.values() if row is not None]
+    upserts = [(row, place, key) for key, (place, row) in last.items() if row is not None]
     deletes = [(key, place) for key, (place, row) in last.items() if row is None]
     return Changes(
         poll,
-        [row for row, _ in upserts],
-        [place for _, place in upserts],
+        [row for row, _, _ in upserts],
+        [place for _, place, _ in upserts],
+        [key for _, _, key in upserts],
         [key for key, _ in deletes],
         [place for _, place in deletes],
         rejected,

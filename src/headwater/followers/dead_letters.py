@@ -16,6 +16,7 @@ from headwater.views import View, dead_letter_topic
 _ANY_SIZE: Final = {"message.max.bytes": 1_000_000_000}
 _ROOM_FOR_HEADERS: Final = 64 << 10
 _DEFAULT_LARGEST: Final = 1_048_588
+_LARGEST_OF_ALL: Final = (1 << 31) - 1
 
 
 class DeadLetters:
@@ -54,7 +55,7 @@ class DeadLetters:
         if topic in self._known:
             return
         topics = self._client.admin.topics
-        largest = str(self._largest_record(origin) + _ROOM_FOR_HEADERS)
+        largest = str(min(self._largest_record(origin) + _ROOM_FOR_HEADERS, _LARGEST_OF_ALL))
         try:
             configs = {"retention.ms": "-1", "max.message.bytes": largest}
             topics.create(topic, partitions=1, configs=configs)

@@ -19,6 +19,7 @@ from headwater.followers.changes import Changes, Positions, Rejected, collapser
 from headwater.followers.dead_letters import DeadLetters
 from headwater.followers.origin import TopicState, look_up, reason_to_rebuild
 from headwater.followers.read_ahead import ReadAhead
+from headwater.followers.rebuild_request import RebuildRequest
 from headwater.followers.status import State, Status
 from headwater.followers.store import Shelf, Store
 from headwater.followers.tail import Source, Tail
@@ -61,9 +62,7 @@ class Follower:
         self._building: Store | None = None
         self._is_stopping = threading.Event()
         self._begin_again = threading.Event()
-        self._rebuild_reason = ""
-        """Why what is served is to be replaced, until it is."""
-        self._wants_new_build = False
+        self._rebuild_request = RebuildRequest()
         self._damaged: Store | None = None
         self._is_paused = False
         self._standing: tuple[State, str] = ("starting", "")
@@ -122,7 +121,7 @@ class Follower:
             self._rebuild("its file is damaged")
 
     def _rebuild(self, reason: str) -> None:
-        self._rebuild_reason, self._wants_new_build = reason, True
+        self._rebuild_request.make(reason)
         self._begin_again.set()
 
     @property
@@ -262,18 +261,18 @@ class Follower:
                 self._serve(each)
             elif newest is None or stores.index(each) > stores.index(newest):
                 self._replace_building(each)
-                self._rebuild_reason = "it was being built again when the server stopped"
+                self._rebuild_request.carry_on("it was being built again when the server stopped")
             else:
                 self._shelf.remove(each)
 
     def _store_to_follow(self, topic: TopicState) -> Store:
         """The one that is served if it can go on, else one that is being built."""
         now_ms = self._clock.now_ms()
-        is_new_wanted, self._wants_new_build = self._wants_new_build, False
+        requested, is_new_wanted = self._rebuild_request.take()
         reasons: dict[bool, str] = {}
         for each in (self._served, self._building):
             if each is not None:
-                asked = self._rebuild_reason if is_new_wanted or each is self._served else ""
+                asked = requested if is_new_wanted or each is self._served else ""
                 why = asked or reason_to_rebuild(each, self.view, topic, now_ms)
                 if not why:
                     if each is self._served:
@@ -292,8 +291,7 @@ class Follower:
 
     def _swap(self, store: Store) -> None:
         old, self._building = self._served, None
-        if not self._wants_new_build:
-            self._rebuild_reason = ""
+        self._rebuild_request.fulfil()
         self._serve(store)
         if old is not None:
             self._remove(old)

@@ -20,7 +20,7 @@ _RECORD_BYTES: Final = 200
 """What a record costs beside its bytes, roughly."""
 
 Before = Mapping[bytes, Mapping[str, Any] | None]
-"""The row of each key before the changes of a poll; a key that is missing had none."""
+"""The row of each key, as `encode_key` writes it, before a poll's changes; what is missing had none."""
 
 
 @dataclass(frozen=True, slots=True)

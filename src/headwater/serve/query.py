@@ -7,7 +7,14 @@ from fastapi.responses import Response
 
 from headwater.errors import Corruption, InvalidRequest, NotSupported, Unavailable
 from headwater.followers.follower import Follower
-from headwater.followers.sqlite.query import Limits, NoSuchTable, Table, run_query, views_in
+from headwater.followers.sqlite.query import (
+    DamagedViews,
+    Limits,
+    NoSuchTable,
+    Table,
+    run_query,
+    views_in,
+)
 from headwater.followers.sqlite.reader import SqliteReader
 from headwater.followers.store import Store
 from headwater.serve.answers import QueryAnswer, QueryRequest
@@ -80,10 +87,11 @@ async def _run(serving: Serving, chosen: list[Follower], question: QueryRequest)
         return await serving.in_thread(
             run_query, question.sql, question.parameters, _readers(stores), limits
         )
-    except Corruption:
+    except DamagedViews as error:
         for each, store in zip(chosen, stores, strict=True):
-            each.note_damage(store)
-        raise
+            if store.view.name in error.views:
+                each.note_damage(store)
+        raise Corruption(error.what, error.hint) from error
     finally:
         serving.queries.release()
 

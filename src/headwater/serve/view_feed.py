@@ -13,7 +13,7 @@ from headwater.serve.event_ids import EventId
 from headwater.serve.events import event, in_pieces
 from headwater.serve.serving import Serving, served_of
 from headwater.serve.snapshots import Spool
-from headwater.views import View
+from headwater.views import View, encode_key
 from headwater.views.matching import Test, key_values, matcher
 from headwater.views.where import Where, parse_where
 
@@ -131,14 +131,13 @@ class ViewFeed:
 
     def _entering_and_leaving(self, chunk: Chunk, matches: Test) -> Iterator[tuple[Change, str]]:
         """A row that does not match any more is gone for those who asked only for matching ones."""
-        rows: dict[bytes | None, Mapping[str, Any] | None] = {}
-        for each in self._changes(chunk):
-            raw_key = chunk.poll.keys[each.place]
-            if raw_key in rows:
-                before = rows[raw_key]
+        rows: dict[bytes, Mapping[str, Any] | None] = {}
+        for each, key in zip(self._changes(chunk), self._keys(chunk), strict=True):
+            if key in rows:
+                before = rows[key]
             else:
-                before = _UNKNOWN if chunk.before is None else chunk.before.get(raw_key or b"")
-            rows[raw_key] = each.row
+                before = _UNKNOWN if chunk.before is None else chunk.before.get(key)
+            rows[key] = each.row
             if each.row is not None and matches(each.row):
                 yield each, "upsert"
             elif before is _UNKNOWN or (before is not None and matches(before)):
@@ -157,6 +156,15 @@ class ViewFeed:
                 index.setdefault(tuple(each.key[name] for name in columns), []).append(each)
             chunk.shared["index", columns] = index
         return index.get(tuple(values.values()), [])
+
+    def _keys(self, chunk: Chunk) -> list[bytes]:
+        """Of the changes, in the one spelling that all of a key have."""
+        keys: list[bytes] | None = chunk.shared.get("keys")
+        if keys is None:
+            view = chunk.source.view or self._view
+            keys = [encode_key(view, each.key) for each in self._changes(chunk)]
+            chunk.shared["keys"] = keys
+        return keys
 
     def _changes(self, chunk: Chunk) -> list[Change]:
         changes: list[Change] | None = chunk.shared.get("changes")

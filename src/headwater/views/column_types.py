@@ -8,11 +8,10 @@ import json
 import math
 import re
 from base64 import b64decode, b64encode
-from binascii import Error as NotBase64
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Context, Decimal
 from typing import Any, Final, Literal
 
 from headwater.errors import InvalidRequest
@@ -49,8 +48,9 @@ _MOMENTS: Final = ("date", "timestamp", "timestamp_ntz")
 _NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 _NUL_IN_JSON: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
-_MOST_DIGITS: Final = 100
-_EXACT: Final = Context(prec=_MOST_DIGITS)
+MOST_DIGITS: Final = 100
+"""A decimal has fewer."""
+_EXACT: Final = Context(prec=MOST_DIGITS)
 _EXACT_AS_FLOAT: Final = 15
 """A decimal of so many digits may be kept as floating point, and comes back as it was."""
 
@@ -74,7 +74,7 @@ class ColumnType:
             return None
         try:
             return _CANONICAL[self.kind](self, value)
-        except (ValueError, TypeError, InvalidOperation, OverflowError, NotBase64) as error:
+        except (ValueError, TypeError, ArithmeticError) as error:
             raise InvalidRequest(
                 f"{_shown(value)} is not a {self.name}", hint=self.example
             ) from error
@@ -85,7 +85,7 @@ class ColumnType:
             return None
         try:
             found = self.canonical(value) if _is_in_json(self, value) else None
-        except (ValueError, RecursionError):
+        except (ValueError, ArithmeticError, RecursionError):
             found = None
         is_respelt = self.kind in _MOMENTS and found != value
         if found is None or (is_respelt and not in_any_spelling):
@@ -158,12 +158,16 @@ def _decimal(of: ColumnType, value: Any) -> str:
         raise ValueError(value)
     exponent = number.as_tuple().exponent
     assert isinstance(exponent, int)
-    if exponent < -_MOST_DIGITS:  # written out it could be of any length
+    if exponent < -MOST_DIGITS:  # written out it could be of any length
         raise ValueError(value)
     number = number or abs(number)  # there is one zero
     fitted = number.quantize(Decimal(1).scaleb(-of.scale), context=_EXACT)
     # What is finer than the column is kept as it is, never rounded.
-    return f"{fitted:f}" if fitted == number else f"{number:f}".rstrip("0")
+    return f"{fitted:f}" if fitted == number else _without_zeros_at_the_end(f"{number:f}")
+
+
+def _without_zeros_at_the_end(digits: str) -> str:
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
 def _string(_: ColumnType, value: Any) -> str:
@@ -237,7 +241,7 @@ def _has_room(of: ColumnType, value: Any) -> bool:
     if not number:
         return True
     digits = len(number.normalize(_EXACT).as_tuple().digits)
-    most = _EXACT_AS_FLOAT if of.precision <= _EXACT_AS_FLOAT else _MOST_DIGITS - 1
+    most = _EXACT_AS_FLOAT if of.precision <= _EXACT_AS_FLOAT else MOST_DIGITS - 1
     return digits <= most
 
 

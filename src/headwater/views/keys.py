@@ -7,7 +7,7 @@ Compaction compares bytes, so the same key must always be the same bytes.
 
 import json
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from headwater.errors import InvalidRequest
@@ -65,15 +65,15 @@ def parse_object(raw: bytes, what: str) -> dict[str, Any]:
 
 
 def exact_number(text: str) -> float | Decimal:
-    """A decimal with more digits than a double keeps stays exact."""
+    """A decimal with more digits than a double keeps stays exact; raises `ValueError` beyond all bounds."""
     number = float(text)
-    return (
-        number
-        if len(text) <= 15
-        else Decimal(text)
-        if Decimal(repr(number)) != Decimal(text)
-        else number
-    )
+    if len(text) <= 15:
+        return number
+    try:
+        exact = Decimal(text)
+    except InvalidOperation as error:
+        raise ValueError(f"{text[:20]}... is a number beyond all bounds") from error
+    return number if Decimal(repr(number)) == exact else exact
 
 
 def _no_constant(name: str) -> float:

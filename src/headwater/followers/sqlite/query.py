@@ -9,15 +9,16 @@ import math
 import sqlite3
 import time
 from base64 import b64encode
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Self
 
 from headwater.errors import Corruption, InvalidRequest, TimedOut
 from headwater.followers.changes import Positions
 from headwater.followers.sqlite.columns import add_decimal_collation, quoted
-from headwater.followers.sqlite.failures import is_damage, translated
+from headwater.followers.sqlite.failures import error_of, is_damage
 from headwater.followers.sqlite.reader import SqliteReader
 from headwater.followers.sqlite.sql_text import name_views
 
@@ -68,6 +69,16 @@ class NoSuchTable(InvalidRequest):
     """A query names what is not among the views that it was given."""
 
 
+class DamagedViews(Corruption):
+    """A query has met damage, in these views or in some of them."""
+
+    def __init__(self, views: Collection[str], error: Exception) -> None:
+        names = ", ".join(map(repr, views))
+        where = f"view {names} is" if len(views) == 1 else f"one of the views {names} is"
+        super().__init__(f"{where} damaged: {error}", hint="it is built again from its topic")
+        self.views = views
+
+
 def views_in(text: str, known: Collection[str]) -> list[str]:
     """The views that a query names, in full or by the last part of the name."""
     _, names = name_views(text, known)
@@ -80,14 +91,16 @@ def views_in(text: str, known: Collection[str]) -> list[str]:
 def run_query(
     text: str, parameters: Sequence[Any], views: Mapping[str, SqliteReader], limits: Limits
 ) -> Table:
-    """Run one SELECT over the views that it names; raises `InvalidRequest`, or `TimedOut`."""
+    """Run one SELECT over the views that it names.
+
+    Raises `InvalidRequest`, `TimedOut` or `DamagedViews`.
+    """
     text, _ = name_views(text, views)
     with ExitStack() as stack:
         query = stack.enter_context(_Query(limits))
         for name, reader in views.items():
             stack.enter_context(reader.held())
-            with translated(reader.file):
-                query.attach(name, reader, _aliases(name, views))
+            query.attach(name, reader, _aliases(name, views))
         query.limit_columns(sum(len(each.schema.columns) for each in views.values()))
         return query.run(text, parameters)
 
@@ -109,6 +122,7 @@ class _Query:
         self._limits = limits
         self._deadline_s = time.monotonic() + limits.time_s
         self._schemas: dict[str, str] = {}
+        self._files: dict[str, Path] = {}
         self._db = sqlite3.connect(
             ":memory:", isolation_level=None, check_same_thread=False, uri=True
         )
@@ -129,12 +143,15 @@ class _Query:
     def attach(self, name: str, reader: SqliteReader, aliases: list[str]) -> None:
         schema = f"view_{len(self._schemas)}"
         self._schemas[name] = schema
-        self._db.execute(f"ATTACH ? AS {schema}", (f"{reader.file.resolve().as_uri()}?mode=ro",))
-        self._db.execute(f"PRAGMA {schema}.cache_size = -{_CACHE_KIB}")
-        for alias in aliases:
-            self._db.execute(
-                f"CREATE TEMP VIEW {quoted(alias)} AS SELECT {reader.schema.names} FROM {schema}.rows"
-            )
+        self._files[name] = reader.file
+        uri, names = f"{reader.file.resolve().as_uri()}?mode=ro", reader.schema.names
+        with self._reading(name):
+            self._db.execute(f"ATTACH ? AS {schema}", (uri,))
+            self._db.execute(f"PRAGMA {schema}.cache_size = -{_CACHE_KIB}")
+            for alias in aliases:
+                self._db.execute(
+                    f"CREATE TEMP VIEW {quoted(alias)} AS SELECT {names} FROM {schema}.rows"
+                )
 
     def limit_columns(self, of_views: int) -> None:
         """A row is in memory as a whole: each of its values may be large, so they may not be many."""
@@ -143,14 +160,7 @@ class _Query:
 
     def run(self, text: str, parameters: Sequence[Any]) -> Table:
         self._db.execute("BEGIN")
-        as_of = {
-            name: dict(
-                self._db.execute(
-                    f"SELECT partition, next_offset FROM {schema}.positions"
-                ).fetchall()
-            )
-            for name, schema in self._schemas.items()
-        }
+        as_of = {name: self._positions(name) for name in self._schemas}
         self._db.set_authorizer(_authorize)
         self._db.set_progress_handler(
             lambda: time.monotonic() > self._deadline_s, _STEPS_BETWEEN_LOOKS
@@ -164,6 +174,21 @@ class _Query:
         except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError) as error:
             raise self._error_of(error) from error
         return Table(columns, rows, as_of, is_truncated)
+
+    def _positions(self, name: str) -> Positions:
+        statement = f"SELECT partition, next_offset FROM {self._schemas[name]}.positions"
+        with self._reading(name):
+            return dict(self._db.execute(statement).fetchall())
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[None]:
+        """Around what is read of one view only."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if is_damage(error):
+                raise DamagedViews([name], error) from error
+            raise error_of(error, self._files[name]) from error
 
     def _fetch(self, cursor: sqlite3.Cursor) -> tuple[list[list[Any]], bool]:
         rows: list[list[Any]] = []
@@ -180,6 +205,21 @@ class _Query:
             rows.append([_json_value(each) for each in line])
         return rows, False
 
+    def _damaged(self) -> list[str]:
+        """The views in which SQLite finds damage; if it finds none in time, those that may have it."""
+        self._db.set_authorizer(None)
+        sound = {name: self._is_sound(name) for name in self._schemas}
+        damaged = [name for name, is_sound in sound.items() if is_sound is False]
+        return damaged or [name for name, is_sound in sound.items() if not is_sound] or [*sound]
+
+    def _is_sound(self, name: str) -> bool | None:
+        """None: there was no time left to tell."""
+        try:
+            found = self._db.execute(f"PRAGMA {self._schemas[name]}.quick_check(1)").fetchone()
+        except sqlite3.Error as error:
+            return False if is_damage(error) else None
+        return bool(found == ("ok",))
+
     def _error_of(self, error: Exception) -> Exception:
         if getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT":
             return TimedOut(
@@ -187,8 +227,12 @@ class _Query:
                 hint="ask for less: fewer rows, a range of the key, a view that is aggregated",
             )
         if is_damage(error):
-            return Corruption(
-                f"a view of the query is damaged: {error}", hint="it is built again from its topic"
+            return DamagedViews(self._damaged(), error)
+        if str(error).startswith("too many columns"):
+            most = self._db.getlimit(sqlite3.SQLITE_LIMIT_COLUMN)
+            return InvalidRequest(
+                f"a SELECT of this query has more than {most} columns",
+                hint="name those that you need instead of *, also in a SELECT inside another one",
             )
         if getattr(error, "sqlite_errorname", "") == "SQLITE_AUTH":
             return InvalidRequest("a query may only SELECT from views", hint=str(error))

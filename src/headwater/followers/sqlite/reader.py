@@ -3,8 +3,8 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,13 +54,11 @@ class SqliteReader:
 
     def snapshot(self, where: Where | None) -> "SqliteSnapshot":
         text, parameters = self._condition(where)
-        reading = self._reading()
-        db, as_of = reading.__enter__()
         statement = f"SELECT {self.schema.names} FROM rows WHERE {text}"
-        lines = db.execute(statement, parameters)
-        return SqliteSnapshot(
-            as_of, self._rows_of(lines), lambda: reading.__exit__(None, None, None)
-        )
+        with ExitStack() as stack:
+            db, as_of = stack.enter_context(self._reading())
+            rows = self._rows_of(db.execute(statement, parameters))
+            return SqliteSnapshot(as_of, rows, stack.pop_all().close)
 
     def count(self, within_s: float) -> int | None:
         with self._reading() as (db, _):
@@ -140,7 +138,7 @@ class SqliteReader:
 
 
 class SqliteSnapshot:
-    def __init__(self, as_of: Positions, rows: Iterator[Row], release: Any) -> None:
+    def __init__(self, as_of: Positions, rows: Iterator[Row], release: Callable[[], None]) -> None:
         self.as_of = as_of
         self._rows = rows
         self._release = release
@@ -149,8 +147,7 @@ class SqliteSnapshot:
         return self._rows
 
     def close(self) -> None:
-        release, self._release = self._release, lambda: None
-        release()
+        self._release()
 
 
 def open_for_reading(file: Path) -> sqlite3.Connection:
