@@ -26,6 +26,7 @@ EVERY_TYPE = pa.schema(
         ("local", pa.timestamp("us")),
         ("day", pa.date32()),
         ("price", pa.decimal128(10, 2)),
+        ("wide", pa.decimal128(38, 18)),
         ("tags", pa.list_(pa.string())),
         ("labels", pa.map_(pa.string(), pa.int64())),
         ("prices", pa.list_(pa.decimal128(10, 2))),
@@ -97,6 +98,9 @@ NUMBERS = st.sampled_from(
         "0.1",
     ]
 ) | st.floats(allow_nan=False, allow_infinity=False).map(repr)
+LONG_NUMBERS = st.from_regex(
+    r"-?(0|[1-9][0-9]{0,50})(\.[0-9]{1,45}|\.[0-9]0{0,45})?", fullmatch=True
+)
 DATES = st.dates().map(str) | st.sampled_from(
     ["2026-02-30", "0000-01-01", "2026-1-1", "12026-01-01"]
 )
@@ -139,6 +143,7 @@ FITTING = {
     "local": TIMES.map(json.dumps),
     "day": DATES.map(json.dumps),
     "price": NUMBERS | NUMBERS.map(json.dumps),
+    "wide": LONG_NUMBERS | LONG_NUMBERS.map(json.dumps),
     "tags": st.lists(TEXTS.map(json.dumps) | st.just("null"), max_size=3).map(
         lambda each: f"[{','.join(each)}]"
     ),
@@ -204,6 +209,27 @@ def test_times_mean_the_same_in_bulk_and_alone(times: list[str]) -> None:
     schema = pa.schema([EVERY_TYPE.field(name) for name in ("at", "local", "day")])
     for each in values:
         check(schema, [each])
+
+
+@st.composite
+def decimal_types(draw) -> pa.Decimal128Type:
+    precision = draw(st.integers(1, 38) | st.just(38))
+    return pa.decimal128(precision, draw(st.integers(0, precision)))
+
+
+@given(kind=decimal_types(), texts=st.lists(LONG_NUMBERS, min_size=1, max_size=4))
+@settings(deadline=None)
+@example(kind=pa.decimal128(38, 18), texts=["1" * 22])
+@example(kind=pa.decimal128(38, 0), texts=["9" * 39])
+@example(kind=pa.decimal128(38, 38), texts=["9.5"])
+@example(kind=pa.decimal128(3, 3), texts=["123.45" + "0" * 40])
+@example(kind=pa.decimal128(38, 0), texts=["0" * 45 + "9" * 38, "0" * 45 + "9" * 39])
+def test_a_decimal_out_of_range_is_never_another_one(
+    kind: pa.Decimal128Type, texts: list[str]
+) -> None:
+    for each in texts:
+        check(pa.schema([("a", kind)]), [b'{"a":%s}' % each.encode()])
+        check(pa.schema([("a", kind)]), [b'{"a":"%s"}' % each.encode()])
 
 
 def rows(schema: str | pa.Schema, *values: bytes | None) -> list[dict]:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import headwater
 from headwater.streams.changelog.pins import Pin, Pins
-from headwater.streams.changelog.snapshots import DELETED, KEY, Snapshots, collapse
+from headwater.streams.changelog.snapshots import DELETED, KEY, Snapshot, Snapshots, collapse
 from headwater.testing import Broker
 
 TOPIC = "customers"
@@ -217,10 +217,12 @@ def test_pins_of_old_batches_are_forgotten(folder: Path) -> None:
 def test_snapshots_keep_the_newest(tmp_path: Path) -> None:
     snapshots = Snapshots(tmp_path)
     for end in (5, 10, 15, 20):
-        snapshots.keep(0, end, changes([(b"a", end, False)]))
+        snapshots.keep(0, Snapshot(end, 0, changes([(b"a", end, False)])))
     assert snapshots.at(0, 5) is None
-    assert snapshots.before(0, 20)[0] == 15
-    assert snapshots.before(1, 20) == (0, None)
+    newest = snapshots.before(0, 20)
+    assert newest is not None
+    assert newest.end == 15
+    assert snapshots.before(1, 20) is None
 
 
 def test_the_last_change_of_a_key_wins_and_a_deletion_leaves_nothing() -> None:

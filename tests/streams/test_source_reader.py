@@ -17,6 +17,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+import headwater
 from bulk.reading import delete_before, delete_topic, produce
 from headwater.bulk import columns
 from headwater.errors import (
@@ -72,6 +73,11 @@ def through_checkpoint(offset: dict) -> dict:
     return json.loads(json.dumps(offset))
 
 
+def as_sparks_kafka_source_reads(offset: dict) -> dict:
+    """It flattens topics into partitions: a topic without any is none."""
+    return {topic: partitions for topic, partitions in offset.items() if partitions}
+
+
 def rows(reader: StreamReader, start: dict, end: dict) -> list[dict]:
     return [
         row
@@ -93,7 +99,7 @@ def test_batches_follow_each_other_without_gap_or_overlap(orders: Broker, open_r
     assert reader.latestOffset(first, ALL) == first, "nothing new"
     send(orders, 1, 10, 13)
     second = reader.latestOffset(first, ALL)
-    assert second == {"orders": {"0": 6, "1": 7}}
+    assert as_sparks_kafka_source_reads(second) == {"orders": {"0": 6, "1": 7}}
     assert values(reader, first, second) == [10, 11, 12]
 
 
@@ -115,10 +121,10 @@ def test_a_first_batch_that_is_run_again_starts_where_it_started(
 def test_a_first_batch_from_zero_is_written_down_as_sparks_kafka_source_does(
     orders: Broker, open_reader
 ) -> None:
-    """Nothing is added to its offsets, and still it starts at 0 when it is run again."""
+    """Nothing that it would read is added to its offsets, and still it starts at 0 when it is run again."""
     reader = open_reader(startingOffsets="earliest")
     end = through_checkpoint(reader.latestOffset(reader.initialOffset(), ALL))
-    assert end == {"orders": {"0": 6, "1": 4}}
+    assert as_sparks_kafka_source_reads(end) == {"orders": {"0": 6, "1": 4}}
     restarted = open_reader(startingOffsets="latest")
     assert values(restarted, restarted.initialOffset(), end) == list(range(10))
 
@@ -188,7 +194,10 @@ def test_new_partitions_and_topics_are_read_from_their_beginning(
     orders.create_topic("order-lines", retention_ms=-1)
     produce(orders.bootstrap, "order-lines", [{"value": b"30"}])
     second = reader.latestOffset(first, ReadMaxRows(100))
-    assert second == {"order-lines": {"0": 1}, "orders": {"0": 6, "1": 4, "2": 2}}
+    assert as_sparks_kafka_source_reads(second) == {
+        "order-lines": {"0": 1},
+        "orders": {"0": 6, "1": 4, "2": 2},
+    }
     assert values(reader, first, second) == [20, 21, 30]
 
 
@@ -234,7 +243,7 @@ class TestLosses:
         start = reader.initialOffset()
         delete_topic(orders.bootstrap, "orders-old")
         if fails == "false":
-            assert list(reader.latestOffset(start, ALL)) == [
+            assert list(as_sparks_kafka_source_reads(reader.latestOffset(start, ALL))) == [
                 "orders",
                 "orders (start)",
                 "orders-old (start)",
@@ -257,17 +266,58 @@ class TestLosses:
         new = reader.latestOffset(old, ALL)
         assert values(reader, old, new) == [50, 51]
 
+    @pytest.mark.parametrize("begins_again", [False, True])
+    @pytest.mark.parametrize("fails", ["true", "false"])
     def test_a_topic_that_was_made_anew_and_has_grown_past_the_old_one(
-        self, orders: Broker, open_reader
+        self, orders: Broker, open_reader, fails: str, begins_again: bool
     ) -> None:
-        reader = open_reader(startingOffsets="earliest")
+        reader = open_reader(startingOffsets="earliest", failOnDataLoss=fails)
         old = reader.latestOffset(reader.initialOffset(), ALL)
-        delete_topic(orders.bootstrap, "orders")
-        orders.create_topic("orders", partitions=2)
-        for partition in range(2):
-            send(orders, partition, 0, 100)
-        with pytest.raises(OffsetOutOfRange, match="'orders' was deleted and made again"):
-            reader.latestOffset(old, ALL)
+        make_anew(orders, [range(100, 106), range(106, 110)])  # as many as there were
+        if begins_again:
+            reader = open_reader(failOnDataLoss=fails)
+        if fails == "true":
+            with pytest.raises(OffsetOutOfRange, match="'orders' was deleted and made again"):
+                reader.latestOffset(through_checkpoint(old), ALL)
+            return
+        new = reader.latestOffset(through_checkpoint(old), ReadMaxRows(6))
+        assert len(values(reader, old, new)) < 10
+        end = reader.latestOffset(new, ALL)
+        read = values(reader, old, new) + values(reader, new, end)
+        assert sorted(read) == list(range(100, 110))
+        assert reader.latestOffset(end, ALL) == end
+
+    @pytest.mark.parametrize("fails", ["true", "false"])
+    def test_a_topic_that_was_made_anew_before_a_planned_batch_was_read(
+        self, orders: Broker, open_reader, fails: str
+    ) -> None:
+        """The batch is run again: what it was to read is gone, and what is there now is not it."""
+        reader = open_reader(startingOffsets="earliest", maxOffsetsPerTrigger="4")
+        first = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())
+        planned = through_checkpoint(reader.latestOffset(first, ALL))
+        make_anew(orders, [range(100, 120), range(120, 140)])
+        restarted = open_reader(failOnDataLoss=fails)
+        if fails == "true":
+            with pytest.raises(OffsetOutOfRange, match="'orders' was deleted and made again"):
+                restarted.partitions(first, planned)
+            return
+        assert values(restarted, first, planned) == []
+        following = restarted.latestOffset(planned, ALL)
+        assert values(restarted, planned, following) == list(range(100, 140))
+
+    @pytest.mark.usefixtures("orders")
+    def test_a_checkpoint_that_does_not_tell_its_topics_goes_on(self, open_reader) -> None:
+        """Earlier versions wrote none, and Spark's Kafka source writes none."""
+        old = {"orders": {"0": 4, "1": 4}}
+        reader = open_reader()
+        assert values(reader, old, reader.latestOffset(old, ALL)) == [4, 5]
+
+
+def make_anew(broker: Broker, contents: list[range]) -> None:
+    delete_topic(broker.bootstrap, "orders")
+    broker.create_topic("orders", partitions=len(contents), retention_ms=-1)
+    for partition, numbers in enumerate(contents):
+        send(broker, partition, numbers.start, numbers.stop)
 
 
 class TestTypedRows:
@@ -335,13 +385,48 @@ class TestTypedRows:
         self, broker: Broker, open_reader
     ) -> None:
         """Otherwise it would be lost."""
-        broker.create_topic("tiny", max_message_bytes=100)
+        self.sent(broker, b"garbage")
+        reader = open_reader(
+            ORDER, valueFormat="json", startingOffsets="earliest", deadLetterTopic="no/topic"
+        )
+        with pytest.raises(InvalidRequest, match="no/topic"):
+            self.read(reader)
+
+    def test_an_unreadable_value_of_any_size_stops_no_query(
+        self, broker: Broker, open_reader
+    ) -> None:
+        """Its own topic took it: by a limit of its own, or since it was small when compressed."""
+        broker.create_topic("orders", max_message_bytes=10_000_000)
+        large = {"message.max.bytes": 20_000_000}
+        produce(broker.bootstrap, "orders", [{"value": b"x" * 100}], **large)
+        produce(broker.bootstrap, "orders", [{"value": b"y" * 3_000_000}], **large)
+        squeezed = large | {"compression.type": "zstd"}
+        produce(broker.bootstrap, "orders", [{"value": b"z" * 15_000_000}], **squeezed)
+        produce(broker.bootstrap, "orders", [{"value": b'{"id":1}'}])
+        reader = open_reader(ORDER, valueFormat="json", startingOffsets="earliest")
+        assert [row["id"] for row in self.read(reader)] == [1]
+        sizes = [
+            len(each.value) for each in broker.topic("orders.dead").records(value_format="bytes")
+        ]
+        assert sizes == [100, 3_000_000, 15_000_000]
+
+    def test_a_letter_that_is_too_large_for_a_topic_that_is_there_stops_no_query(
+        self, broker: Broker, open_reader
+    ) -> None:
+        broker.create_topic("lost", max_message_bytes=100)
         self.sent(broker, b"garbage" * 100)
         reader = open_reader(
-            ORDER, valueFormat="json", startingOffsets="earliest", deadLetterTopic="tiny"
+            ORDER, valueFormat="json", startingOffsets="earliest", deadLetterTopic="lost"
         )
-        with pytest.raises(InvalidRequest, match="larger than the topic's"):
-            self.read(reader)
+        assert self.read(reader) == []
+        assert len(broker.topic("lost").records(value_format="bytes")) == 1
+
+    def test_letters_do_not_expire(self, broker: Broker, open_reader) -> None:
+        self.sent(broker, b"garbage")
+        self.read(open_reader(ORDER, valueFormat="json", startingOffsets="earliest"))
+        with headwater.connect(broker.bootstrap) as client:
+            configs = {each.name: each.value for each in client.admin.topics.configs("orders.dead")}
+        assert configs["retention.ms"] == "-1"
 
     def test_unreadable_values_may_fail_the_task(self, broker: Broker, open_reader) -> None:
         self.sent(broker, b'{"id":1}', b'{"id":"x"}')

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.client import Client
 from headwater.errors import Conflict
 from headwater.streams.pipeline import Pipeline
+from headwater.streams.run.board import Board
 from streams.shop import Shop, per_customer
 
 pytestmark = pytest.mark.long
@@ -107,6 +108,26 @@ def test_a_topic_that_was_made_again_while_no_query_ran_is_not_taken_for_the_old
     with pytest.raises(Conflict, match="was deleted and made again"):
         shop.once(pipeline)
     assert copied_ids(shop) == [1]
+
+
+def test_a_topic_that_was_made_again_before_a_query_begins_again_is_not_taken_for_the_old_one(
+    shop: Shop,
+) -> None:
+    """It has grown past where the old one was read, in a run that has compared them at its start."""
+    shop.pipeline = copying(shop)
+    shop.order((1, 1, 1.0), (2, 1, 1.0), (3, 1, 1.0))
+    name, board = f"{shop.pipeline.name}.copied", Board(shop.client)
+    with shop.running() as run:
+        run.wait_for("copied", lambda status: status.rows == 3)
+        board.wish([name], paused=True)
+        run.wait_for("copied", lambda status: status.state == "paused")
+        shop.client.admin.topics.delete(shop.orders_topic)
+        shop.client.admin.topics.create(shop.orders_topic, partitions=2)
+        shop.order(*((number, 1, 1.0) for number in range(10, 30)))
+        board.wish([name], paused=False)
+        status = run.wait_for("copied", lambda status: status.error or status.rows > 3)
+        assert "was deleted and made again" in str(status.error)
+    assert copied_ids(shop) == [1, 2, 3]
 
 
 def test_a_topic_that_was_made_again_is_read_from_its_beginning_if_that_may_lose_records(

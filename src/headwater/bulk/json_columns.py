@@ -19,6 +19,8 @@ import pyarrow.compute as pc
 
 _NOTHING: Final = msgspec.Raw(b"null")
 _ZONE: Final = r"\d.*(Z|[+-]\d\d(:?\d\d)?)$"
+_EXPONENT: Final = "[eE]"
+_MORE_THAN_38_DIGITS: Final = r"(\d\.?){39}"
 _DATE_SIZE: Final = len("2026-09-01")
 
 
@@ -146,10 +148,19 @@ def _times(kind: pa.TimestampType, values: Sequence[Any]) -> pa.Array:
 
 def _decimals(kind: pa.Decimal128Type, values: Sequence[Any]) -> pa.Array:
     texts = pa.array(list(map(bytes, values)), type=pa.binary()).cast(pa.string())
-    if pc.any(pc.match_substring_regex(texts, "[eE]")).as_py():
-        raise pa.ArrowInvalid("Arrow takes what is too small for a decimal for zero")
+    longest = pc.max(pc.binary_length(texts)).as_py() or 0
+    if pc.any(pc.match_substring_regex(texts, _misread(kind, longest))).as_py():
+        raise pa.ArrowInvalid("a number that Arrow would take for another one")
     is_null = pc.equal(texts, "null")
     return pc.if_else(is_null, None, pc.ascii_trim(texts, '"')).cast(kind)
+
+
+def _misread(kind: pa.Decimal128Type, longest: int) -> str:
+    """Exponents, of which Arrow makes zero if they are small, and more than 128 bits, which it cuts."""
+    digits = kind.precision - kind.scale
+    if longest <= digits:
+        return _EXPONENT
+    return rf"{_EXPONENT}|{_MORE_THAN_38_DIGITS}|^\D*0*[1-9]\d{{{digits}}}"
 
 
 _SCALARS: Final[tuple[tuple[Callable[[pa.DataType], bool], Any, Any], ...]] = (

@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+from headwater.errors import Corruption
+from headwater.streams.changelog.durable import make_folders, sync
+
 _KEPT: Final = 100
 """Pins of so many batches are kept; Spark itself repeats only the last."""
 
@@ -23,16 +26,22 @@ class Pin:
     """Empty if that is not known: pins of earlier versions do not say it."""
     ends: Mapping[int, int]
     """Partition -> the offset where the table ends."""
+    at_ms: int = 0
+    """When it did; 0 if that is not known."""
 
     def to_json(self) -> str:
-        return json.dumps({"topic_id": self.topic_id, "ends": dict(self.ends)})
+        said = {"topic_id": self.topic_id, "ends": dict(self.ends), "at_ms": self.at_ms}
+        return json.dumps(said)
 
     @classmethod
     def from_json(cls, text: str) -> "Pin":
         written = json.loads(text)
         ends = written.get("ends", written)
-        topic_id = written.get("topic_id", "")
-        return cls(topic_id, {int(partition): end for partition, end in ends.items()})
+        return cls(
+            written.get("topic_id", ""),
+            {int(partition): end for partition, end in ends.items()},
+            written.get("at_ms", 0),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +61,14 @@ class Pins:
         if not file.exists():
             self._propose(file, now())
             self._forget(batch - _KEPT)
-        return Pin.from_json(file.read_text())
+        sync(self.folder)  # also if another task is about to: this one may be done before it
+        try:
+            return Pin.from_json(file.read_text())
+        except ValueError as error:
+            raise Corruption(
+                f"{file} is damaged: what batch {batch} has seen of the topic is not known",
+                hint="begin again: headwater pipeline reset",
+            ) from error
 
     def _batch(self) -> int | None:
         names = [each.name for each in (self.checkpoint / "offsets").glob("[0-9]*")]
@@ -60,9 +76,10 @@ class Pins:
 
     def _propose(self, file: Path, pin: Pin) -> None:
         """Tasks run at the same time: the first one counts."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folders(self.folder)
         proposal = file.with_suffix(f".{uuid4()}")
         proposal.write_text(pin.to_json())
+        sync(proposal)
         with contextlib.suppress(FileExistsError):
             file.hardlink_to(proposal)
         proposal.unlink()

@@ -10,13 +10,14 @@ import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from headwater.bulk import columns
 from headwater.bulk.cluster import EARLIEST, Cluster, Topic
 from headwater.bulk.ranges import OffsetRange, TopicPartition
 from headwater.bulk.reader import BulkReader
+from headwater.clock import Clock, SystemClock
 from headwater.errors import OffsetOutOfRange
+from headwater.streams.changelog.forgotten import has_forgotten
 from headwater.streams.changelog.pins import Pin, Pins
-from headwater.streams.changelog.snapshots import DELETED, KEY, Snapshots, collapse
+from headwater.streams.changelog.snapshots import DELETED, KEY, Snapshot, Snapshots, collapse
 from headwater.streams.source.dead_letters import DeadLetters
 from headwater.streams.source.options import SourceOptions
 from headwater.streams.source.plan import Plan
@@ -26,6 +27,8 @@ from headwater.streams.source.short_circuit import data_directory
 OFFSET: Final = "_offset"
 MERGE_ROWS: Final = 2_000_000
 """Changes that are held before they are collapsed: bounds the memory of a first read."""
+STAMP_MS: Final = 3_600_000
+"""A topic that does not change is seen anew by every batch; so often is that written down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +44,18 @@ class Part(InputPartition):
 
 class ChangelogReader(DataSourceReader):
     def __init__(
-        self, options: SourceOptions, schema: StructType, pins: Pins, snapshots: Snapshots
+        self,
+        options: SourceOptions,
+        schema: StructType,
+        pins: Pins,
+        snapshots: Snapshots,
+        clock: Clock | None = None,
     ) -> None:
         self._options = options
         self._schema = schema
         self._pins = pins
         self._snapshots = snapshots
+        self._clock = clock or SystemClock()
         self._rows()  # an unfit schema is an error now, not in the tasks
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -69,45 +78,58 @@ class ChangelogReader(DataSourceReader):
 
     def _now(self, part: Part) -> Pin:
         """How far the topic reaches; raises `OffsetOutOfRange` if it is another and may not be."""
+        at_ms = self._clock.now_ms()
         with self._options.log.cluster() as cluster:
             topic = self._topic(cluster)
             found = Plan(self._options, cluster).latest({topic.name: topic})
         self._is_same(topic, part.topic_id)
-        return Pin(topic.topic_id.hex(), {each.partition: end for each, end in found.items()})
+        ends = {each.partition: end for each, end in found.items()}
+        return Pin(topic.topic_id.hex(), ends, at_ms)
 
     def _table(self, part: Part, number: int, pin: Pin) -> pa.Table:
         topic_id = pin.topic_id or part.topic_id
         snapshots = self._snapshots.of_topic(topic_id, _kept(self._rows().schema))
         end = pin.ends[number]
-        table = snapshots.at(number, end)
-        if table is None:
-            start, before = snapshots.before(number, end)
-            table = _brought_up(before, self._changes(part, topic_id, number, (start, end)))
-            snapshots.keep(number, end, table)
-            self._snapshots.forget_other_topics(topic_id)
+        kept = snapshots.at(number, end)
+        if kept is not None and pin.at_ms - kept.at_ms < STAMP_MS:
+            return kept.rows
+        if kept is None:
+            table = self._made(part, topic_id, number, end, snapshots.before(number, end))
+        else:
+            table = kept.rows
+        snapshots.keep(number, Snapshot(end, pin.at_ms, table))
+        self._snapshots.forget_other_topics(topic_id)
         return table
 
-    def _changes(
-        self, part: Part, topic_id: str, number: int, bounds: tuple[int, int]
-    ) -> Iterator[pa.Table]:
-        """Rows with the key they are of; at least one table, maybe without rows."""
-        rows = self._rows()
-        start, end = bounds
-        log, query = self._options.log, self._options.values.query
-        with log.cluster() as cluster, DeadLetters(log, query) as letters:
-            nothing = pa.RecordBatch.from_pylist([], schema=columns.WITH_HEADERS)
-            yield _with_deletions(nothing, rows, letters)
+    def _made(
+        self, part: Part, topic_id: str, number: int, end: int, before: Snapshot | None
+    ) -> pa.Table:
+        """The table up to `end`, from an earlier one if all changes since are still in the topic."""
+        nothing = _kept(self._rows().schema).empty_table()
+        with self._options.log.cluster() as cluster:
             topic = self._topic(cluster)
             if not self._is_same(topic, topic_id):
-                return  # a batch is repeated, and nothing of what it would still need is there
+                # A batch is repeated, and nothing of what it would still need is there.
+                return before.rows if before else nothing
             place = TopicPartition(topic.name, number)
-            first = max(start, cluster.offsets({place: EARLIEST})[place])
-            if first >= end:
-                return
-            reader = BulkReader(
-                cluster, self._options.isolation, rows.with_headers, part.data_directory
-            )
-            for records in reader.read(OffsetRange(*place, first, end)):
+            if before and has_forgotten(cluster, place, before, self._clock.now_ms()):
+                before = None
+            wanted = OffsetRange(*place, before.end if before else 0, end)
+            changes = self._changes(cluster, wanted, part.data_directory)
+            return _brought_up(before.rows if before else nothing, changes)
+
+    def _changes(
+        self, cluster: Cluster, wanted: OffsetRange, data_directory: Path | None
+    ) -> Iterator[pa.Table]:
+        """Rows with the key they are of."""
+        rows = self._rows()
+        place = wanted.topic_partition
+        first = max(wanted.start, cluster.offsets({place: EARLIEST})[place])
+        if first >= wanted.end:
+            return
+        with DeadLetters(self._options.log, self._options.values.query) as letters:
+            reader = BulkReader(cluster, self._options.isolation, rows.with_headers, data_directory)
+            for records in reader.read(replace(wanted, start=first)):
                 yield _with_deletions(records, rows, letters)
 
     def _topic(self, cluster: Cluster) -> Topic:
@@ -137,9 +159,9 @@ def _kept(parsed: pa.Schema) -> pa.Schema:
     return without_offset.append(pa.field(DELETED, pa.bool_()))
 
 
-def _brought_up(before: pa.Table | None, changes: Iterable[pa.Table]) -> pa.Table:
+def _brought_up(before: pa.Table, changes: Iterable[pa.Table]) -> pa.Table:
     """An earlier table, and what has changed since."""
-    pieces = [] if before is None else [before]
+    pieces = [before]
     waiting = 0
     for each in changes:
         pieces.append(each)

@@ -5,16 +5,28 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.streams.changelog.durable import make_folders, sync
+
 KEY: Final = "_key"
 DELETED: Final = "_deleted"
 _KEPT: Final = 3
+_AT_MS: Final = b"headwater.at_ms"
+
+
+class Snapshot(NamedTuple):
+    """The rows of a partition up to an offset."""
+
+    end: int
+    at_ms: int
+    """When the topic was seen to end there."""
+    rows: pa.Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +51,39 @@ class Snapshots:
             if each.is_dir() and each.name != topic_id:
                 shutil.rmtree(each, ignore_errors=True)
 
-    def at(self, partition: int, end: int) -> pa.Table | None:
-        file = self._file(partition, end)
-        return self._fitting(file) if file.exists() else None
+    def at(self, partition: int, end: int) -> Snapshot | None:
+        return self._fitting(end, self._file(partition, end))
 
-    def before(self, partition: int, end: int) -> tuple[int, pa.Table | None]:
-        """The newest one that ends before `end`: its end, and its rows."""
+    def before(self, partition: int, end: int) -> Snapshot | None:
+        """The newest one that ends before `end`."""
         for offset, file in sorted(self._all(partition), reverse=True):
-            table = self._fitting(file) if offset < end else None
-            if table is not None:
-                return offset, table
-        return 0, None
+            found = self._fitting(offset, file) if offset < end else None
+            if found is not None:
+                return found
+        return None
 
-    def keep(self, partition: int, end: int, table: pa.Table) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        file = self._file(partition, end)
+    def keep(self, partition: int, snapshot: Snapshot) -> None:
+        make_folders(self.folder)
+        file = self._file(partition, snapshot.end)
         temporary = file.with_suffix(f".{uuid4()}")
-        with pa.ipc.new_file(str(temporary), table.schema) as writer:
-            writer.write_table(table)
+        rows = snapshot.rows.replace_schema_metadata({_AT_MS: str(snapshot.at_ms)})
+        with pa.ipc.new_file(str(temporary), rows.schema) as writer:
+            writer.write_table(rows)
+        sync(temporary)
         temporary.replace(file)
+        sync(self.folder)
         for _, old in sorted(self._all(partition), reverse=True)[_KEPT:]:
             old.unlink(missing_ok=True)
 
-    def _fitting(self, file: Path) -> pa.Table | None:
-        table = _read(file)
-        return table if self.schema is None or table.schema == self.schema else None
+    def _fitting(self, end: int, file: Path) -> Snapshot | None:
+        try:
+            found = _read(end, file)
+        except FileNotFoundError:
+            return None
+        except pa.ArrowInvalid:  # earlier versions did not sync it, and the power was cut
+            file.unlink(missing_ok=True)
+            return None
+        return found if self.schema is None or found.rows.schema == self.schema else None
 
     def _file(self, partition: int, end: int) -> Path:
         return self.folder / f"{partition}-{end}.arrow"
@@ -81,6 +101,10 @@ def collapse(changes: pa.Table) -> pa.Table:
     return kept.filter(pc.invert(kept[DELETED]))
 
 
-def _read(file: Path) -> pa.Table:
+def _read(end: int, file: Path) -> Snapshot:
     with pa.memory_map(str(file)) as source:
-        return pa.ipc.open_file(source).read_all()
+        rows = pa.ipc.open_file(source).read_all()
+    # Earlier versions did not say it; they wrote the file soon after they had looked.
+    written_ms = int(file.stat().st_mtime * 1000)
+    at_ms = (rows.schema.metadata or {}).get(_AT_MS, written_ms)
+    return Snapshot(end, int(at_ms), rows.replace_schema_metadata(None))

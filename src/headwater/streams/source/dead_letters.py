@@ -5,7 +5,7 @@ that met it ends, so none is lost; a task that runs again writes it again, and t
 the same.
 """
 
-import contextlib
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -14,8 +14,8 @@ import pyarrow as pa
 from headwater.bulk.json_values import Refused
 from headwater.client.client import Client
 from headwater.client.producer import Producer
-from headwater.errors import Conflict
 from headwater.streams.log_access import LogAccess
+from headwater.streams.source.dead_letter_topics import DeadLetterTopics
 
 REASON: Final = "headwater.reason"
 TOPIC: Final = "headwater.topic"
@@ -23,6 +23,10 @@ PARTITION: Final = "headwater.partition"
 OFFSET: Final = "headwater.offset"
 QUERY: Final = "headwater.query"
 """Who could not read it: each query that reads a topic writes a letter of its own."""
+
+_ANY_SIZE: Final = {"message.max.bytes": 1_000_000_000}
+
+Headers = list[tuple[str, str | bytes | None]]
 
 
 class DeadLetters:
@@ -33,7 +37,7 @@ class DeadLetters:
         self._query = query
         self._client: Client | None = None
         self._producer: Producer | None = None
-        self._topics: set[str] = set()
+        self._topics: DeadLetterTopics | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -49,25 +53,23 @@ class DeadLetters:
 
     def send(self, topic: str, records: pa.RecordBatch, refused: list[Refused]) -> None:
         """Queue a letter for each refused record of a batch with all columns."""
-        producer = self._open(topic)
+        producer, topics = self._opened()
         reasons = {each.position: each.reason for each in refused}
         for row, reason in zip(
             records.take(list(reasons)).to_pylist(), reasons.values(), strict=True
         ):
-            producer.send(topic, row["value"], key=row["key"], headers=self._headers(row, reason))
+            headers = self._headers(row, reason)
+            topics.make_room(topic, _size(row["key"], row["value"], headers))
+            producer.send(topic, row["value"], key=row["key"], headers=headers)
 
-    def _open(self, topic: str) -> Producer:
-        if self._client is None or self._producer is None:
+    def _opened(self) -> tuple[Producer, DeadLetterTopics]:
+        if self._client is None or self._producer is None or self._topics is None:
             self._client = self._log.client()
-            self._producer = self._client.producer(value_format="bytes")
-        if topic not in self._topics:
-            self._topics.add(topic)
-            if topic not in self._client.admin.topics.names():
-                with contextlib.suppress(Conflict):  # another task was faster
-                    self._client.admin.topics.create(topic)
-        return self._producer
+            self._producer = self._client.producer(value_format="bytes", options=_ANY_SIZE)
+            self._topics = DeadLetterTopics(self._client.admin.topics)
+        return self._producer, self._topics
 
-    def _headers(self, row: dict[str, Any], reason: str) -> list[tuple[str, str | bytes | None]]:
+    def _headers(self, row: dict[str, Any], reason: str) -> Headers:
         original = [(each["key"], each["value"]) for each in row["headers"] or ()]
         return [
             *original,
@@ -77,3 +79,8 @@ class DeadLetters:
             (OFFSET, str(row["offset"])),
             *([] if self._query is None else [(QUERY, self._query)]),
         ]
+
+
+def _size(key: bytes | None, value: bytes | None, headers: Headers) -> int:
+    parts: Sequence[str | bytes | None] = [key, value, *(part for each in headers for part in each)]
+    return sum(len(each.encode() if isinstance(each, str) else each) for each in parts if each)

@@ -3,8 +3,13 @@
 Written in one order always: Spark compares offsets as text. Unless it starts at offset 0 everywhere, the
 end of a query's first batch tells also where that batch starts, under a name that no topic has:
 `{"orders": {"0": 23}, "orders (start)": {"0": 7}}`
+
+Every end tells also which topics of these names it is of: an offset of one means nothing in another. The
+ids stand as topics without partitions, which Spark's Kafka source passes over:
+`{"orders": {"0": 23}, "orders (id 5b9c...)": {}}`
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,15 +23,22 @@ OffsetsJson = dict[str, dict[str, int]]
 START: Final = " (start)"
 """Behind the name of a topic: not where a batch ends, but where the query began."""
 
+_ID: Final = re.compile(r"(.+) \(id ([0-9a-f]{32})\)")
+"""The name of a topic, and its id."""
 
-def to_json(offsets: Offsets, first: Offsets | None = None) -> OffsetsJson:
-    """Write offsets; `first` are those where the query began."""
+
+def to_json(
+    offsets: Offsets, first: Offsets | None = None, ids: Mapping[str, str] | None = None
+) -> OffsetsJson:
+    """Write offsets; `first` are those where the query began, `ids` those of the topics by name."""
     written: OffsetsJson = {}
     for partition in sorted(offsets):
         written.setdefault(partition.topic, {})[str(partition.partition)] = offsets[partition]
     for partition in sorted(first or {}):
         name = partition.topic + START
         written.setdefault(name, {})[str(partition.partition)] = (first or {})[partition]
+    for topic in sorted({each.topic for each in offsets} & set(ids or {})):
+        written[f"{topic} (id {(ids or {})[topic]})"] = {}
     return written
 
 
@@ -43,6 +55,12 @@ def first_start(written: Any, name: str) -> Offsets:
         for each, offset in _parsed(written, name).items()
         if each.topic.endswith(START)
     }
+
+
+def topic_ids(written: OffsetsJson) -> dict[str, str]:
+    """Which topics these offsets are of, as far as they say so: those of earlier versions do not."""
+    found = (_ID.fullmatch(each) for each in written)
+    return {each[1]: each[2] for each in found if each is not None}
 
 
 def _parsed(written: Any, name: str) -> Offsets:

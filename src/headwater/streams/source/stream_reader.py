@@ -3,6 +3,9 @@
 Spark writes down the end of every batch, but not the start of the first; asked again, "latest" would be
 later, and what lies between would be lost. So the first end tells the start too (see `offsets.py`), unless
 that is offset 0 everywhere.
+
+A topic that was made anew and has grown past where the old one was read tells only by its id. So every end
+tells the ids too: a reader that begins again has no other memory.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +31,7 @@ from headwater.streams.source.offsets import (
     first_start,
     from_json,
     to_json,
+    topic_ids,
 )
 from headwater.streams.source.options import SourceOptions
 from headwater.streams.source.plan import Pacing, Plan, limited, tasks
@@ -51,7 +55,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._initial: OffsetsJson | None = None
         self._target: Offsets | None = None
         self._latest: Offsets | None = None
-        self._topic_ids: dict[str, bytes] = {}
+        self._first_seen_ids: dict[str, str] = {}
+        """For offsets of earlier versions, which do not tell them."""
 
     def initialOffset(self) -> OffsetsJson:  # noqa: N802
         refuse_if_unreachable(self._options.log.address)
@@ -66,16 +71,22 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = self._plan().latest()
 
     def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:  # noqa: N802
-        starts = from_json(start, _CHECKPOINT)
-        ends = self._reachable(starts)
-        known = starts | self._plan().earliest(set(ends) - set(starts))
+        plan = self._plan()
+        topics = plan.topics()
+        ids = _ids_of(topics)
+        self._first_seen_ids = {**ids, **self._first_seen_ids}
+        anew = self._made_anew({**self._first_seen_ids, **topic_ids(start)}, ids)
+        starts = _without(anew, from_json(start, _CHECKPOINT))
+        self._latest = plan.latest(topics)
+        ends = self._reachable(starts, self._latest)
+        known = starts | plan.earliest(set(ends) - set(starts))
         if isinstance(limit, ReadMaxRows):
             ends = limited(known, ends, limit.max_rows)
         if start == self._initial:
             is_at_zero = not any(known.values()) and ends != starts
-            return to_json(ends) if is_at_zero else to_json(ends, first=starts)
+            return to_json(ends, first=None if is_at_zero else starts, ids=ids)
         waits = self._target is None and not self._pacing.is_worth_it(known, ends)
-        return start if waits or ends == starts else to_json(ends)
+        return start if waits or ends == starts else to_json(ends, ids=ids)
 
     def reportLatestOffset(self) -> OffsetsJson | None:  # noqa: N802
         return None if self._latest is None else to_json(self._latest)
@@ -84,6 +95,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         starts, ends = from_json(start, _CHECKPOINT), from_json(end, _CHECKPOINT)
         if start == self._initial:
             starts = first_start(end, _CHECKPOINT) or dict.fromkeys(ends, 0)
+        ids = topic_ids(end)
+        starts = _without(_others(topic_ids(start), ids), starts)
+        there = _ids_of(self._connected().topics({each.topic for each in ends}))
+        # A batch is run again, and nothing of what it would still need is there.
+        ends = _without(self._made_anew(ids, there), ends)
         starts |= self._plan().earliest(set(ends) - set(starts))
         ranges = [self._range(each, starts[each], end) for each, end in ends.items()]
         directory = data_directory(self._connected())
@@ -100,40 +116,35 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._cluster is not None:
             self._cluster.close()
 
-    def _reachable(self, starts: Offsets) -> Offsets:
-        """Up to where a batch may go; a partition that lost its records is an error, or starts anew."""
-        plan = self._plan()
-        topics = plan.topics()
-        self._refuse_others(topics)
-        self._latest = plan.latest(topics)
-        ends = self._latest
-        if self._target is not None:
-            ends = {
-                each: min(end, self._latest.get(each, end)) for each, end in self._target.items()
-            }
-        for partition, start in starts.items():
-            if self._options.fails_on_data_loss and partition not in self._latest:
+    def _reachable(self, starts: Offsets, latest: Offsets) -> Offsets:
+        """Up to where a batch may go; raises `NotFound` if records are lost and may not be."""
+        for partition, start in starts.items() if self._options.fails_on_data_loss else ():
+            if partition not in latest:
                 raise NotFound(
                     f"{partition} does not exist any more",
                     hint="to go on without it, set failOnDataLoss to false",
                 )
-            if self._options.fails_on_data_loss and start > self._latest[partition]:
+            if start > latest[partition]:
                 raise OffsetOutOfRange(
-                    f"{partition} was read up to {start}, but ends at {self._latest[partition]}: "
+                    f"{partition} was read up to {start}, but ends at {latest[partition]}: "
                     "was the topic deleted and made again?",
                     hint=_READ_WHAT_IS_THERE,
                 )
-        return ends
+        if self._target is None:
+            return latest
+        return {
+            each: min(end, latest[each]) for each, end in self._target.items() if each in latest
+        }
 
-    def _refuse_others(self, topics: Mapping[str, Topic]) -> None:
-        """A topic of the same name that has grown past where the old one was read tells only by its id."""
-        for name, topic in topics.items():
-            before = self._topic_ids.setdefault(name, topic.topic_id)
-            if before != topic.topic_id and self._options.fails_on_data_loss:
-                raise OffsetOutOfRange(
-                    f"topic {name!r} was deleted and made again while it was read",
-                    hint=_READ_WHAT_IS_THERE,
-                )
+    def _made_anew(self, before: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
+        """The topics that are others than before; raises `OffsetOutOfRange` if none may be."""
+        found = _others(before, now)
+        if found and self._options.fails_on_data_loss:
+            raise OffsetOutOfRange(
+                f"topic {min(found)!r} was deleted and made again while it was read",
+                hint=_READ_WHAT_IS_THERE,
+            )
+        return found
 
     def _range(self, partition: TopicPartition, start: int, end: int) -> OffsetRange:
         if start > end:
@@ -148,3 +159,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._cluster is None:
             self._cluster = self._options.log.cluster()
         return self._cluster
+
+
+def _ids_of(topics: Mapping[str, Topic]) -> dict[str, str]:
+    return {name: topic.topic_id.hex() for name, topic in topics.items()}
+
+
+def _others(before: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
+    """The topics that have another id now; one whose id was not known counts as the same."""
+    return {name for name, topic_id in now.items() if before.get(name, topic_id) != topic_id}
+
+
+def _without(topics: set[str], offsets: Offsets) -> Offsets:
+    return {each: offset for each, offset in offsets.items() if each.topic not in topics}
