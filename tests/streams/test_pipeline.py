@@ -192,6 +192,7 @@ def test_a_continuous_run_takes_in_what_comes_pauses_and_goes_on(shop: Shop) -> 
         status = run.wait_for(
             "totals", lambda status: status.rows == 3 and status.state == "running"
         )
+    assert list(status.positions) == [shop.orders_topic]
     assert sum(status.positions[shop.orders_topic].values()) == 3
     assert shop.latest("totals") == {'{"customer":1}': {"customer": 1, "total": 12.0}}
     published = {each.name: each for each in board.statuses()}

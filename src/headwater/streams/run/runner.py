@@ -31,6 +31,7 @@ from headwater.streams.run.supervision import Query, Supervised
 from headwater.streams.run.surroundings import Surroundings
 from headwater.streams.session import has_ended, use_in_this_thread
 from headwater.streams.sink.foreach_batch import into_topic
+from headwater.streams.sink.unfinished import is_within_batch
 from headwater.streams.source.options import DEAD_SUFFIX
 from headwater.streams.user_files import send_along
 
@@ -229,6 +230,7 @@ class Runner:
             return self._writer(planned).trigger(availableNow=True).start()
 
     def _prepare(self, planned: Planned) -> None:
+        self._take_on([planned])  # once more: a topic may have been made anew since the last start
         self._positions.begin(planned)
         steps = self._steps.to(planned)
         prepare(self._client, planned, steps, may_move=self._where.on_change == "keep")
@@ -244,6 +246,8 @@ class Runner:
             "defaultTopic": output.topic,  # Rows that break a rule name another.
             "atomic": str(output.atomic).lower(),
             "checkpointLocation": str(planned.checkpoint.spark),
+            # Markers expire while there is nothing to do; what was never begun needs none.
+            "onMissingMarker": "fail" if is_within_batch(planned.checkpoint.spark) else "write",
         }
         writer = (
             planned.records.writeStream.queryName(planned.name)

@@ -134,7 +134,7 @@ def _positions(sources: list[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for each in sources:
         for topic, partitions in (each.get("endOffset") or {}).items():
-            if not topic.endswith(START):
+            if partitions and not topic.endswith(START):
                 at = found.setdefault(topic, {})
                 for partition, offset in partitions.items():
                     at[partition] = min(int(offset), at.get(partition, int(offset)))

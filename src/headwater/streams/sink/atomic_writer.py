@@ -9,8 +9,10 @@ from itertools import chain
 
 import pyarrow as pa
 
+from headwater.bulk.cluster import Cluster
+from headwater.errors import Conflict
 from headwater.streams.sink.fingerprint import Fingerprint
-from headwater.streams.sink.marker import Marker, Write, Writer
+from headwater.streams.sink.marker import Marker, Write, Writer, read_marker
 from headwater.streams.sink.options import SinkOptions
 from headwater.streams.sink.presence import ensure_topic, to_do
 from headwater.streams.sink.records import records_of
@@ -29,19 +31,42 @@ def stage_task(
     return _staging(options, writer).write(batch_id, writer.task or 0, chain([first], batches))
 
 
-def commit_batch(files: Sequence[str], options: SinkOptions, writer: Writer, batch_id: int) -> None:
-    """Write what was staged, unless the batch is written already."""
+def commit_batch(
+    files: Sequence[str],
+    options: SinkOptions,
+    writer: Writer,
+    batch_id: int,
+    tasks: Sequence[Writer] = (),
+) -> None:
+    """Write what the tasks have staged, unless the batch is written already."""
     staging = _staging(options, writer)
     if files or options.topic is not None:
         with Transactions(options.log, writer) as transactions:
             cluster = transactions.cluster
             if isinstance(to_do(cluster, options, writer, batch_id), Write):
+                _refuse_if_begun_by_tasks(cluster, writer, batch_id, tasks)
                 written, topic = _write(files, staging, transactions)
                 if topic is None:
                     topic = str(options.topic)
                     ensure_topic(cluster, options, topic)
                 transactions.commit(Marker(batch_id + 1, written), topic)
     staging.remove_batches(batch_id)
+
+
+def _refuse_if_begun_by_tasks(
+    cluster: Cluster, writer: Writer, batch_id: int, tasks: Sequence[Writer]
+) -> None:
+    """Raise `Conflict` if `atomic` was set in the middle of a batch: what tasks wrote would be doubled."""
+    before = read_marker(cluster, writer)
+    if before is not None and not before.marker.is_sign:
+        return
+    for each in tasks:
+        placed = read_marker(cluster, each)
+        if placed is not None and placed.marker.has_begun(batch_id):
+            raise Conflict(
+                f"{each} has written rows of batch {batch_id} already, before atomic was set",
+                hint="run it once without atomic, or begin with a new checkpoint",
+            )
 
 
 def _write(

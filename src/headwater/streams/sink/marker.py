@@ -7,14 +7,15 @@ the id of the checkpoint's query in its name: a new checkpoint starts anew, what
 
 import json
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from headwater.bulk.cluster import Cluster
 from headwater.bulk.group_offsets import committed_offsets
 from headwater.errors import Conflict
-from headwater.streams.sink.fingerprint import Fingerprint
+from headwater.streams.sink.fingerprint import VERSION, Fingerprint
 
 GROUP_PREFIX: Final = "headwater-sink"
+_UNKNOWN: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,23 @@ class Marker:
     written: Fingerprint
     is_part: bool = False
 
+    @property
+    def is_sign(self) -> bool:
+        """Whether it only tells that batches are finished: their tasks have markers of their own."""
+        return self.written.version == _UNKNOWN and not self.written.rows
+
+    def has_begun(self, batch_id: int) -> bool:
+        """Whether rows of this batch, or of a later one, are written."""
+        return self.next_batch > batch_id or (self.next_batch == batch_id and self.is_part)
+
+    @property
+    def progress(self) -> tuple[int, bool, int]:
+        """Greater for what was committed later."""
+        return self.next_batch, self.is_part, self.written.rows
+
     def metadata(self) -> str:
         fields = {
+            "version": self.written.version,
             "rows": self.written.rows,
             "total": self.written.total,
             "order": self.written.order,
@@ -60,15 +76,28 @@ class Marker:
 
     @classmethod
     def of(cls, offset: int, metadata: str) -> "Marker":
+        if not metadata:
+            return cls(offset, Fingerprint(version=_UNKNOWN))
         fields = json.loads(metadata)
-        written = Fingerprint(fields["rows"], fields["total"], tuple(fields["order"]))
+        version = fields.get("version", _UNKNOWN)
+        if version != VERSION:
+            return cls(offset, Fingerprint(fields["rows"], version=version), fields["part"])
+        written = Fingerprint(fields["rows"], fields["total"], fields["order"])
         return cls(offset, written, fields["part"])
 
 
-def read_marker(cluster: Cluster, writer: Writer) -> Marker | None:
+class Placed(NamedTuple):
+    """A marker, and the topic whose offset it is: that of the first row of its batch."""
+
+    topic: str
+    marker: Marker
+
+
+def read_marker(cluster: Cluster, writer: Writer) -> Placed | None:
     """Return what the writer has committed last; None if it never did."""
-    found = committed_offsets(cluster, writer.name).values()
-    return max((Marker.of(*each) for each in found), key=lambda each: each.next_batch, default=None)
+    found = committed_offsets(cluster, writer.name)
+    placed = [Placed(place.topic, Marker.of(*each)) for place, each in found.items()]
+    return max(placed, key=lambda each: each.marker.progress, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +141,16 @@ def refuse_other_order(
     written: Fingerprint, now: Fingerprint, batch_id: int, writer: Writer
 ) -> None:
     """A part that was written is skipped by counting rows: they must come in the same order."""
-    if now != written:
+    if not now.has_order_of(written):
         raise _other_rows(written, now, batch_id, writer)
 
 
 def _other_rows(written: Fingerprint, now: Fingerprint, batch_id: int, writer: Writer) -> Conflict:
     return Conflict(
         f"batch {batch_id} comes again with other rows than {writer} has written before "
-        f"({written.rows} then, {now.rows} now, or other contents)",
-        hint="if the query was changed, run it once as it was before; one that is not the same "
-        "each time (rand, uuid, another number of tasks) needs atomic=true",
+        f"({written.rows} then, {now.rows} now, or other contents): the query is not the same, or "
+        "what it reads was compacted or expired in between",
+        hint="if the query was changed, run it once as it was before; else begin with a new checkpoint "
+        "(in a pipeline: headwater pipeline reset), and with atomic=true, which allows other rows "
+        "(rand, uuid, another number of tasks, a compacted topic)",
     )

@@ -2,10 +2,12 @@
 
 A task without a marker may be a new one, or its marker was lost: it expired while the query stood still, or
 the checkpoint lost the id of its query. Then nobody knows whether the batch was written. The sign tells
-which of the two it is. A query whose rows all name their topics themselves leaves none.
+which of the two it is, and whether the batch was finished before. A query whose rows all name their topics
+themselves leaves none.
 """
 
 import contextlib
+from typing import NamedTuple
 
 from headwater.bulk.cluster import Cluster
 from headwater.bulk.group_offsets import Committed, commit_offset, committed_offsets
@@ -15,24 +17,49 @@ from headwater.streams.sink.marker import Done, Write, Writer, decide, read_mark
 from headwater.streams.sink.options import SinkOptions
 
 
+class Sign(NamedTuple):
+    """The query has finished every batch below `next_batch`."""
+
+    topic: str
+    next_batch: int
+
+
 def leave_sign(options: SinkOptions, writer: Writer, batch_id: int) -> None:
     """Note that the query has finished a batch."""
     if options.topic is None:
         return
     with options.log.cluster() as cluster:
         refuse_if_gone(cluster, options, batch_id)
+        before = read_sign(cluster, writer)
+        if before is not None:
+            refuse_other_topic(before.topic, options)
         ensure_topic(cluster, options, options.topic)
         place = TopicPartition(options.topic, 0)
         commit_offset(cluster, writer.whole.name, place, Committed(batch_id + 1))
 
 
+def read_sign(cluster: Cluster, writer: Writer) -> Sign | None:
+    """Return the sign of the last batch that the query has finished; None if it left none."""
+    found = committed_offsets(cluster, writer.whole.name).items()
+    signs = [Sign(place.topic, each.offset) for place, each in found]
+    return max(signs, key=lambda each: each.next_batch, default=None)
+
+
 def to_do(cluster: Cluster, options: SinkOptions, writer: Writer, batch_id: int) -> Done | Write:
     """What a writer has to do in a batch, by what was written before; raises if that does not fit."""
     refuse_if_gone(cluster, options, batch_id)
-    marker = read_marker(cluster, writer)
-    if marker is None:
-        refuse_stranger(cluster, options, writer, batch_id)
-    return decide(marker, batch_id, writer)
+    placed = read_marker(cluster, writer)
+    if placed is not None:
+        refuse_other_topic(placed.topic, options)
+    decision = decide(placed and placed.marker, batch_id, writer)
+    if isinstance(decision, Write) and options.topic is not None:
+        sign = read_sign(cluster, writer)
+        if sign is not None:
+            refuse_other_topic(sign.topic, options)
+            _refuse_finished(sign, batch_id, writer)
+        elif placed is None:
+            _refuse_stranger(options, writer, batch_id)
+    return decision
 
 
 def ensure_topic(cluster: Cluster, options: SinkOptions, topic: str) -> None:
@@ -44,7 +71,7 @@ def ensure_topic(cluster: Cluster, options: SinkOptions, topic: str) -> None:
 
 def refuse_if_gone(cluster: Cluster, options: SinkOptions, batch_id: int) -> None:
     """Raise `NotFound` for a topic that was deleted; made anew, it would lack what was before."""
-    if batch_id == 0 or options.topic is None or options.writes_without_marker:
+    if batch_id == 0 or options.topic is None:
         return
     if options.topic not in cluster.topics([options.topic]):
         raise NotFound(
@@ -53,14 +80,35 @@ def refuse_if_gone(cluster: Cluster, options: SinkOptions, batch_id: int) -> Non
         )
 
 
-def refuse_stranger(cluster: Cluster, options: SinkOptions, writer: Writer, batch_id: int) -> None:
-    """Raise `Conflict` if this is not the first batch, and yet the query has left no sign."""
-    if batch_id == 0 or options.topic is None or options.writes_without_marker:
-        return
-    if not committed_offsets(cluster, writer.whole.name):
+def refuse_other_topic(written: str, options: SinkOptions) -> None:
+    """Raise `Conflict` if all rows go to one topic, and those before went to another.
+
+    Two queries of one checkpoint have the same markers: each would skip what the other one wrote.
+    """
+    if options.is_topic_of_all and written != options.topic:
+        raise Conflict(
+            f"the query of this checkpoint has written to {written!r} before, not to {options.topic!r}",
+            hint="each topic needs a query with a checkpoint of its own",
+        )
+
+
+def _refuse_finished(sign: Sign, batch_id: int, writer: Writer) -> None:
+    """Every task that had rows of a finished batch has a marker of it, and would not write."""
+    if sign.next_batch > batch_id:
+        raise Conflict(
+            f"batch {batch_id} comes again, but the query has finished {sign.next_batch} batches, "
+            f"and {writer} has no marker of it: the checkpoint is older than what was written, "
+            "or the rows are others than before",
+            hint="go on from the newest checkpoint, or with a new one",
+        )
+
+
+def _refuse_stranger(options: SinkOptions, writer: Writer, batch_id: int) -> None:
+    if batch_id > 0 and not options.writes_without_marker:
         raise Conflict(
             f"batch {batch_id} is not the first, but this sink has no marker of query "
             f"{writer.query_id}: nobody can tell whether the batch was written before",
             hint="the marker expired (offsets.retention.minutes), or the checkpoint is of another "
-            "sink; to write the batch, set onMissingMarker to write for one run",
+            "sink; to write the batch, set onMissingMarker to write for one run; "
+            "in a pipeline, reset the query",
         )

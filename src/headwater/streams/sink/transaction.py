@@ -1,6 +1,7 @@
 """Transactions of one writer: its rows, and the marker that tells of them."""
 
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, Self
 
@@ -10,8 +11,8 @@ import pyarrow.compute as pc
 from headwater.bulk.group_offsets import Committed
 from headwater.bulk.ranges import TopicPartition
 from headwater.bulk.transactional_producer import TransactionalProducer
-from headwater.clock import SystemClock
-from headwater.errors import HeadwaterError, InvalidRequest
+from headwater.clock import Clock, SystemClock
+from headwater.errors import Fenced, HeadwaterError, InvalidRequest, Unavailable
 from headwater.streams.log_access import LogAccess
 from headwater.streams.sink.marker import Marker, Writer
 from headwater.wire.compression import NAMES
@@ -25,12 +26,12 @@ _CODECS: Final = {name: codec for codec, name in NAMES.items()}
 class Transactions:
     """A writer's producer. There is one at a time: a newer one of the same name fences this one."""
 
-    def __init__(self, log: LogAccess, writer: Writer) -> None:
+    def __init__(self, log: LogAccess, writer: Writer, clock: Clock | None = None) -> None:
         timeout_ms = _timeout_ms(log)
         self.timeout_s = timeout_ms / 1000
         self._name = writer.name
         self._began_s: float | None = None
-        self._clock = SystemClock()
+        self._clock = clock or SystemClock()
         self.cluster = log.cluster()
         self._producer = TransactionalProducer(self.cluster, writer.name, timeout_ms, _codec(log))
 
@@ -56,26 +57,42 @@ class Transactions:
     @property
     def age_s(self) -> float:
         """How long the open transaction is open."""
-        return 0.0 if self._began_s is None else time.monotonic() - self._began_s
+        return 0.0 if self._began_s is None else self._clock.monotonic_s() - self._began_s
 
     def write(self, records: pa.RecordBatch) -> None:
         """Send records in the form of `records.COLUMNS`, in the open transaction or a new one."""
         self._begin()
-        for topic, of_topic in _by_topic(records):
-            self._producer.write(topic, of_topic, self._clock.now_ms())
+        with self._explained():
+            for topic, of_topic in _by_topic(records):
+                self._producer.write(topic, of_topic, self._clock.now_ms())
 
     def commit(self, marker: Marker, topic: str) -> None:
         """Make all that was written visible, and the marker with it (an offset of any topic there is)."""
         self._begin()
         place = TopicPartition(topic, 0)
         committed = Committed(marker.next_batch, marker.metadata())
-        self._producer.commit_offset(self._name, place, committed)
-        self._producer.commit()
+        with self._explained():
+            self._producer.commit_offset(self._name, place, committed)
+            self._producer.commit()
         self._began_s = None
 
     def _begin(self) -> None:
         if self._began_s is None:
-            self._began_s = time.monotonic()
+            self._began_s = self._clock.monotonic_s()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """To the broker, a transaction that it has aborted for its age is one that was taken over."""
+        try:
+            yield
+        except Fenced as error:
+            if self.age_s <= self.timeout_s:
+                raise
+            raise Unavailable(
+                f"the transaction of {self._name} was open for {self.age_s:.0f} s, longer than "
+                f"{TIMEOUT} allows ({self.timeout_s:.0f} s), and the broker has aborted it",
+                hint=f"rows came too slowly, or the process slept; if always, set kafka.{TIMEOUT}",
+            ) from error
 
 
 def _timeout_ms(log: LogAccess) -> int:

@@ -99,7 +99,7 @@ def _commit(messages: Messages, options: SinkOptions) -> None:
         leave_sign(options, sink, batch_id)
     else:
         files = [each.staged for each in written if each.staged is not None]
-        commit_batch(files, options, sink, batch_id)
+        commit_batch(files, options, sink, batch_id, tasks=[each.writer for each in written])
 
 
 def _task_context() -> TaskContext:
