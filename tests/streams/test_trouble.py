@@ -110,6 +110,19 @@ def test_a_topic_that_was_made_again_while_no_query_ran_is_not_taken_for_the_old
     assert copied_ids(shop) == [1]
 
 
+def test_an_output_that_was_made_again_is_not_taken_for_the_one_that_was_filled(shop: Shop) -> None:
+    pipeline = copying(shop)
+    output = f"{pipeline.name}.copied"
+    shop.order((1, 1, 1.0))
+    shop.once(pipeline)
+    shop.client.admin.topics.delete(output)
+    shop.client.admin.topics.create(output, partitions=1)
+    shop.order((2, 1, 1.0))
+    with pytest.raises(Conflict, match=f"'{output}' that it filled was deleted and made again"):
+        shop.once(pipeline)
+    assert copied_ids(shop) == []
+
+
 def test_a_topic_that_was_made_again_before_a_query_begins_again_is_not_taken_for_the_old_one(
     shop: Shop,
 ) -> None:

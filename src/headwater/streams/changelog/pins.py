@@ -12,7 +12,7 @@ from typing import Final
 from uuid import uuid4
 
 from headwater.errors import Corruption
-from headwater.streams.changelog.durable import make_folders, sync
+from headwater.streams.durable import make_folders, sync
 
 _KEPT: Final = 100
 """Pins of so many batches are kept; Spark itself repeats only the last."""

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.streams.changelog.durable import make_folders, sync
+from headwater.streams.durable import make_folders, sync
 
 KEY: Final = "_key"
 DELETED: Final = "_deleted"

@@ -13,6 +13,7 @@ from typing import Literal
 
 from headwater.errors import Conflict
 from headwater.streams.datasets import Flow
+from headwater.streams.durable import make_folders, sync
 from headwater.streams.run.signature import Signature
 
 OnChange = Literal["refuse", "keep"]
@@ -62,10 +63,12 @@ class Checkpoint:
                     hint=_CHOICES.format(name=flow.name),
                 )
             signature = signature.remembering(old)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folders(self.folder)
         temporary = file.with_suffix(".tmp")
         temporary.write_text(signature.to_json())
+        sync(temporary)
         temporary.replace(file)
+        sync(self.folder)
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

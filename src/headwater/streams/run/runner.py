@@ -187,7 +187,8 @@ class Runner:
 
     def _take_on(self, planned: list[Planned]) -> None:
         for each in planned:
-            signature = replace(each.signature, topic_ids=self._ids_of(each.must_stay))
+            topics = {*each.must_stay, each.output.topic}
+            signature = replace(each.signature, topic_ids=self._ids_of(topics))
             each.checkpoint.take_on(signature, each.flow, on_change=self._where.on_change)
 
     def _ids_of(self, topics: Iterable[str]) -> dict[str, str]:
@@ -230,10 +231,10 @@ class Runner:
             return self._writer(planned).trigger(availableNow=True).start()
 
     def _prepare(self, planned: Planned) -> None:
-        self._take_on([planned])  # once more: a topic may have been made anew since the last start
         self._positions.begin(planned)
         steps = self._steps.to(planned)
         prepare(self._client, planned, steps, may_move=self._where.on_change == "keep")
+        self._take_on([planned])  # once more: a topic may have been made anew since the last start
 
     def _refreshing(self, planned: Planned) -> Refreshing:
         work = partial(refresh, self._spark, planned, self._where)

@@ -38,7 +38,10 @@ class Signature:
     topic: str
     key: tuple[str, ...]
     topic_ids: Mapping[str, str] = field(default_factory=dict)
-    """Which topics of these names were read: an offset of one means nothing in another."""
+    """Which topics of these names were read and filled.
+
+    An offset of one means nothing in another, and what was filled before is not in another.
+    """
     state_types: tuple[str, ...] = ()
     """The types in that state; none if they are not known, as in signatures of earlier versions."""
 
@@ -72,7 +75,8 @@ class Signature:
             found.append(f"it wrote {before}, now {self.topic} by {_listed(self.key)}")
         for name, topic_id in self.topic_ids.items():
             if old.topic_ids.get(name, topic_id) != topic_id:
-                found.append(f"the topic {name!r} that it read was deleted and made again")
+                did = "filled" if name == self.topic else "read"
+                found.append(f"the topic {name!r} that it {did} was deleted and made again")
         return found
 
 
