@@ -33,7 +33,7 @@ demo: $(READY) ## a shop from producers to views; broker and Spark are killed, a
 	@SERVE=$(SERVE) $(BIN)/python -m demo
 
 test: $(READY) ## run the tests, JOBS=3 at a time (real clients; what is missing on this machine is skipped)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not long"
+	$(BIN)/python -m pytest -n $(JOBS) -m "not long"
 
 check: $(READY) ## format, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -61,8 +61,8 @@ crash: $(READY) ## a long campaign of power cuts, kills and disk faults (ROUNDS=
 	$(BIN)/python tests/crash/campaign.py --rounds $(ROUNDS) --seed $(SEED)
 
 fuzz: $(READY) ## property tests and fuzzers, TIMES=20 times as many examples as in make test
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m hypothesis --times $(TIMES)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup tests/fuzz --times $(TIMES)
+	$(BIN)/python -m pytest -n $(JOBS) -m hypothesis --times $(TIMES)
+	$(BIN)/python -m pytest -n $(JOBS) tests/fuzz --times $(TIMES)
 
 transactions: $(READY) ## a long campaign of transactions under fire (ROUNDS=n, SEED=n, BROKER=headwater|kafka)
 	$(BIN)/python tests/histories/campaign.py --rounds $(ROUNDS) --seed $(SEED) --broker $(BROKER)

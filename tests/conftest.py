@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from rigs import effort
 from rigs.brokers import RIGS, Broker
@@ -32,12 +34,21 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
+class ByFile(LoadScopeScheduling):
+    """Tests run in several processes: a file in one of them, all that needs Spark in one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return SPARK_TESTS if SPARK_TESTS in Path(file).parts else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
+    config.option.loadscopereorder = False  # What needs Spark takes longest, and begins.
+    return ByFile(config, log)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    """Tests run in several processes: a file in one of them, all that needs Spark in one, and first."""
-    for each in items:
-        group = SPARK_TESTS if SPARK_TESTS in each.path.parts else str(each.path)
-        each.add_marker(pytest.mark.xdist_group(group))
     yield
     items.sort(key=lambda each: SPARK_TESTS not in each.path.parts)
 

@@ -1,15 +1,20 @@
 """Real clients over a bad line: they may fail or retry; what they were told is stored is there, once."""
 
 import logging
+import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Message, Producer
+from confluent_kafka import Consumer
 
 from fuzz.campaign import seeds
+from fuzz.proxied_client import QUIET, RECORDS, TOPIC, value_of
 from fuzz.proxy import Harm, Proxy
 from headwater.testing import Broker
 from rigs.process import free_port
@@ -21,8 +26,9 @@ SCENARIOS = {
     "delays and crumbs": Harm(delay=0.2, crumble=0.1),
     "everything": Harm(flip=0.05, cut=0.05, repeat=0.05, delay=0.1, crumble=0.05),
 }
-TOPIC = "orders"
-QUIET = {"log_level": 0, "reconnect.backoff.ms": 5, "reconnect.backoff.max.ms": 50}
+TESTS = Path(__file__).parents[1]
+DEATHS = (-signal.SIGABRT, -signal.SIGSEGV)
+"""How a client in C ends that meets something which it holds to be impossible."""
 
 
 @pytest.fixture
@@ -51,18 +57,8 @@ def test_what_was_acknowledged_is_there_once(
     for seed in seeds(1):
         proxy._rng.seed(f"{seed} {scenario}")
         proxy.harm = SCENARIOS[scenario]
-        consumer = group_consumer(broker)
-        producer = new_producer(broker)
-        for number in range(400):
-            value = b"%d-%d " % (seed, number) + b"x" * 500
-            sent.add(value)
-            producer = send(producer, broker, value, stored)
-            if number % 20 == 0:
-                consumer.poll(0)
-        producer.poll(0.5)
-        proxy.harm = Harm()
-        producer.flush(60)
-        consumer.close()
+        sent |= {value_of(seed, number) for number in range(RECORDS)}
+        stored |= {value_of(seed, number) for number in acknowledged(broker, proxy, seed)}
     assert proxy.harmed > 0
     errors = [each for each in caplog.records if each.levelno >= logging.ERROR]
     assert not errors, errors[0].exc_text or errors[0].getMessage()
@@ -75,49 +71,22 @@ def test_what_was_acknowledged_is_there_once(
     assert read_through(broker, len(found)) == found
 
 
-def new_producer(broker: Broker) -> Producer:
-    return Producer(
-        {
-            **QUIET,
-            "bootstrap.servers": broker.bootstrap,
-            "enable.idempotence": True,
-            "linger.ms": 2,
-            "batch.num.messages": 20,
-            "socket.timeout.ms": 1000,
-            "request.timeout.ms": 1000,
-            "retry.backoff.ms": 10,
-            "message.timeout.ms": 60_000,
-        }
-    )
-
-
-def send(producer: Producer, broker: Broker, value: bytes, stored: set[bytes]) -> Producer:
-    """Produce one value; a producer that gave up for good is replaced, as an application would."""
-
-    def delivered(error: KafkaError | None, message: Message) -> None:
-        if error is None:
-            stored.add(message.value())
-
-    try:
-        producer.produce(TOPIC, value, on_delivery=delivered, partition=0)
-        producer.poll(0.001)
-    except Exception:  # noqa: BLE001 - whatever the client makes of a bad line
-        producer = new_producer(broker)
-    return producer
-
-
-def group_consumer(broker: Broker) -> Consumer:
-    consumer = Consumer(
-        {
-            **QUIET,
-            "bootstrap.servers": broker.bootstrap,
-            "group.id": "readers",
-            "session.timeout.ms": 6000,
-            "auto.offset.reset": "earliest",
-        }
-    )
-    consumer.subscribe([TOPIC])
-    return consumer
+def acknowledged(broker: Broker, proxy: Proxy, seed: int) -> Iterator[int]:
+    """The numbers of the records that a client was told to be stored, until it ends or dies."""
+    command = [sys.executable, "-m", "fuzz.proxied_client", broker.bootstrap, str(seed)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=TESTS, stdin=pipe, stdout=pipe, text=True) as client:
+        assert client.stdin is not None
+        assert client.stdout is not None
+        for line in client.stdout:
+            if line == "sent\n":
+                proxy.harm = Harm()
+                client.stdin.write("\n")
+                client.stdin.flush()
+            elif line.endswith("\n"):
+                yield int(line)
+        proxy.harm = Harm()
+    assert client.returncode in (0, *DEATHS), f"the client ended with {client.returncode}"
 
 
 def read_through(broker: Broker, count: int) -> Counter[bytes]:
