@@ -96,7 +96,7 @@ def follow(bootstrap: str, view: View, count: int) -> float:
         began = time.perf_counter()
         client.admin.views.define(view)
         while view.name not in [each.name for each in client.views.list() if each.as_of]:
-            time.sleep(0.005)
+            time.sleep(0.02)
         seconds = time.perf_counter() - began
         (found,) = client.views.query(f'SELECT count(*) FROM "{view.name}"').rows[0]
         assert found == min(count, KEYS)
@@ -269,7 +269,7 @@ def main() -> None:
         if asked.quick:
             measure(found, count=200_000, rounds=1, subscriber_count=100)
         else:
-            measure(found, count=1_000_000, rounds=3, subscriber_count=1000)
+            measure(found, count=3_000_000, rounds=3, subscriber_count=1000)
         found.notes.append(disturbance(others.cores()))
         found.save(is_whole=not asked.quick)
         print(f"\n{terminal(found.rows())}\n", *found.notes, sep="\n")
