@@ -117,6 +117,30 @@ def test_what_arrives_during_a_sync_shares_the_next_one(broker: Broker, disk: Br
     assert broker.embedded.committer.syncs - syncs == 2
 
 
+def is_durable_at_once(broker: Broker) -> bool:
+    async def ask() -> bool:
+        return broker.embedded.committer.commit(partition_of(broker)).done()
+
+    return broker.call(ask)
+
+
+def test_what_is_synced_already_costs_no_sync(broker: Broker) -> None:
+    with Connection(broker.bootstrap) as connection:
+        produce(connection, "orders", batch(b"1"))
+    syncs = broker.embedded.committer.syncs
+    assert is_durable_at_once(broker)
+    assert broker.embedded.committer.syncs == syncs
+
+
+def test_nobody_is_told_that_a_batch_is_durable_while_it_is_being_synced(
+    broker: Broker, disk: BreakingDisk
+) -> None:
+    with a_producer_that_waits(broker, disk):
+        assert not partition_of(broker).log.has_unsynced
+        assert not is_durable_at_once(broker)
+    assert is_durable_at_once(broker)
+
+
 def test_a_long_answer_makes_way_for_a_producer_that_waits(
     broker: Broker, disk: BreakingDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

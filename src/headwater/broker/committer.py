@@ -39,6 +39,8 @@ class Committer:
         self.last_sync_s = 0.0
 
     def start(self) -> None:
+        """Serve the event loop that runs now."""
+        self._loop = asyncio.get_running_loop()
         self._threads.start()
 
     async def stop(self) -> None:
@@ -71,7 +73,10 @@ class Committer:
         """Return a future that is done once everything appended so far is durable."""
         future = self._urgent.get(partition)
         if future is None:
-            future = asyncio.get_running_loop().create_future()
+            future = self._loop.create_future()
+            if partition not in self._syncing and not partition.log.has_unsynced:
+                _resolve(future, partition.log.failure)
+                return future
             self._urgent[partition] = future
             if (timer := self._relaxed.pop(partition, None)) is not None:
                 timer.cancel()
@@ -97,8 +102,7 @@ class Committer:
             _ignore_outcome(self.commit(partition))
         elif partition not in self._urgent and partition not in self._relaxed:
             delay_s = min(partition.log.settings.flush_ms, self._flush_ms) / 1000
-            loop = asyncio.get_running_loop()
-            self._relaxed[partition] = loop.call_later(delay_s, self._now_due, partition)
+            self._relaxed[partition] = self._loop.call_later(delay_s, self._now_due, partition)
 
     def hurry(self, partition: Partition) -> None:
         """A reader began to wait: do not keep it waiting for `flush.ms`."""
@@ -113,7 +117,7 @@ class Committer:
         """Begin once the requests that have arrived are appended."""
         if not self._is_turn_due:
             self._is_turn_due = True
-            asyncio.get_running_loop().call_soon(self._begin)
+            self._loop.call_soon(self._begin)
 
     def _begin(self) -> None:
         """Sync the partitions whose turn it is; one that is being synced waits for its end."""
@@ -125,7 +129,7 @@ class Committer:
             if job is None:
                 self._end(partition)
             else:
-                began_s = asyncio.get_running_loop().time()
+                began_s = self._loop.time()
                 self._threads.submit(job, partial(self._synced, partition, job, began_s))
 
     def _synced(
@@ -142,7 +146,7 @@ class Committer:
             )
             log.fail(error)
         self.syncs += 1
-        self.last_sync_s = asyncio.get_running_loop().time() - began_s
+        self.last_sync_s = self._loop.time() - began_s
         self._end(partition)
         partition.wake_readers()
 

@@ -7,7 +7,6 @@ has begun is finished even if its client is gone, but for those that only wait.
 """
 
 import asyncio
-import inspect
 import logging
 from collections import deque
 from collections.abc import Awaitable
@@ -173,12 +172,11 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(outcome, Message):
             self._finish(request, reply, outcome, started)
             return
-        assert inspect.isawaitable(outcome)
         self._running_only_produce = request.api_key == PRODUCE_KEY and (
             self._running == 0 or self._running_only_produce
         )
         self._running += 1
-        task = asyncio.ensure_future(self._await(request, reply, outcome, started))
+        task = loop.create_task(self._await(request, reply, outcome, started))
         self._tasks[task] = request.api_key
         task.add_done_callback(self._tasks.pop)
 

@@ -15,9 +15,7 @@ class SyncThreads:
     """A few threads with one queue; leaner than an executor, because every acknowledgement passes here."""
 
     def __init__(self, count: int) -> None:
-        self._jobs: SimpleQueue[tuple[SyncJob, Done, asyncio.AbstractEventLoop] | None] = (
-            SimpleQueue()
-        )
+        self._jobs: SimpleQueue[tuple[SyncJob, Done] | None] = SimpleQueue()
         self._finished: deque[tuple[Done, BaseException | None]] = deque()
         self._is_loop_told = False
         self._threads = [
@@ -25,6 +23,8 @@ class SyncThreads:
         ]
 
     def start(self) -> None:
+        """Call back the event loop that runs now."""
+        self._loop = asyncio.get_running_loop()
         for each in self._threads:
             each.start()
 
@@ -36,11 +36,11 @@ class SyncThreads:
 
     def submit(self, job: SyncJob, done: Done) -> None:
         """Run the job; `done` is called on the event loop, with the error if there was one."""
-        self._jobs.put((job, done, asyncio.get_running_loop()))
+        self._jobs.put((job, done))
 
     def _work(self) -> None:
         while (item := self._jobs.get()) is not None:
-            job, done, loop = item
+            job, done = item
             error: BaseException | None = None
             try:
                 job.run()
@@ -50,7 +50,7 @@ class SyncThreads:
             # To wake the loop costs more than to be found by it: jobs that end together wake it once.
             if not self._is_loop_told:
                 self._is_loop_told = True
-                loop.call_soon_threadsafe(self._deliver)
+                self._loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
         self._is_loop_told = False  # Before the look: what comes after it tells the loop again.
@@ -60,4 +60,4 @@ class SyncThreads:
                 done(error)
         finally:
             if self._finished:  # One that fails does not keep the others waiting.
-                asyncio.get_running_loop().call_soon(self._deliver)
+                self._loop.call_soon(self._deliver)

@@ -269,9 +269,14 @@ class PartitionLog:
     def is_synced(self) -> bool:
         return self.next_offset == self.high_watermark
 
+    @property
+    def has_unsynced(self) -> bool:
+        """Whether something waits for `begin_sync`."""
+        return bool(self._dirty or self._new_directories)
+
     def begin_sync(self) -> SyncJob | None:
         """Collect what has to be synced so that everything appended so far is durable."""
-        if self.failure is not None or not (self._dirty or self._new_directories):
+        if self.failure is not None or not self.has_unsynced:
             return None
         segments = list(self._dirty)
         job = SyncJob(
@@ -406,7 +411,7 @@ class PartitionLog:
                 self.roll(now_ms)
             segment = self.active
             head = stamped_head(header, self.next_offset, self.leader_epoch)
-            placed = header._replace(base_offset=self.next_offset)
+            placed = header.at(self.next_offset)
             segment.append(placed, [head, admitted.body], marker)
         except OSError as error:
             if self.segments and self.active.file.size() != self.active.size:

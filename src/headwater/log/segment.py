@@ -8,6 +8,7 @@ requests or retention.
 import logging
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,7 +77,7 @@ class Segment:
         Replaced, never changed: threads find damage while others look.
         """
 
-    @property
+    @cached_property
     def path(self) -> Path:
         return self._directory / f"{self.base_offset:020d}.log"
 

@@ -108,6 +108,10 @@ class BatchHeader(NamedTuple):
     def producer(self) -> ProducerIdAndEpoch:
         return ProducerIdAndEpoch(self.producer_id, self.producer_epoch)
 
+    def at(self, base_offset: int) -> "BatchHeader":
+        """Return the same at another place in the log; for every batch, so quicker than `_replace`."""
+        return BatchHeader(base_offset, *self[1:])
+
 
 def read_header(buffer: bytes | bytearray | memoryview, position: int = 0) -> BatchHeader:
     """Name the header fields at `position`; nothing is checked."""

@@ -10,8 +10,13 @@ from collections.abc import Awaitable, Mapping
 from headwater.broker.context import RequestContext
 from headwater.broker.groups.records import TopicPartition
 from headwater.broker.partition import Partition
+from headwater.broker.shared_futures import result_of
 from headwater.broker.topics import Topic
-from headwater.broker.transactions.producing import admit_batches, transaction_version
+from headwater.broker.transactions.producing import (
+    FIRST_VERSION_THAT_ADDS,
+    admit_batches,
+    transaction_version,
+)
 from headwater.errors import (
     HeadwaterError,
     InvalidRecord,
@@ -57,8 +62,10 @@ def produce(
         )
         for topic in request.topic_data
     ]
-    # Begun in this turn: the batches and the transaction's own step are synced side by side.
-    added = context.broker.transactions.durable() if codes else None
+    # Begun in this turn: the batches and the transaction's own step are synced side by side. Older clients
+    # have taken that step before, and what they write waits for it (`refuse_early`).
+    is_step = bool(codes) and context.version >= FIRST_VERSION_THAT_ADDS
+    added = context.broker.transactions.durable() if is_step else None
     response = ProduceResponse(responses=responses)
     if request.acks == 0:
         if added is not None:
@@ -128,8 +135,7 @@ async def _when_in_transaction(
 async def _when_durable(waiting: Waiting, response: ProduceResponse) -> ProduceResponse:
     for future, partition in waiting:
         try:
-            # Shared with other requests: if this one goes away, they still wait for it.
-            await asyncio.shield(future)
+            await result_of(future)
         except HeadwaterError as error:
             _refuse(partition, error)
     return response
