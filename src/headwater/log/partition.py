@@ -57,11 +57,29 @@ class Removal:
     segments: list[Segment]
 
     def run(self) -> None:
-        """Make the new start durable, then remove the files."""
-        with self.log.files:
+        """Make the new start durable, then remove the files.
+
+        The files of a segment at a time: who deletes the topic waits for no more. What fails is left to
+        the next removal.
+        """
+        try:
+            self._make_room()
             self.log.write_state()
             for each in self.segments:
-                each.remove()
+                with self.log.files:
+                    each.remove()
+                self.log.removed(each)
+        except OSError as error:
+            raise StorageFailed(
+                f"old segments of {self.log.directory.name} could not be removed: {error}",
+                hint="free disk space or check the disk; it will be tried again",
+            ) from error
+
+    def _make_room(self) -> None:
+        """Remove what can be made again first: on a full disk the new start would not fit."""
+        for each in self.segments:
+            with self.log.files:
+                each.remove_indexes()
 
 
 class PartitionLog:
@@ -87,6 +105,8 @@ class PartitionLog:
         self._is_changed = False
         self._new_files: list[File] = []
         self._new_directories: dict[Path, None] = {}
+        self._unremoved: dict[Segment, None] = {}
+        """Segments that are out of the log and whose files may still be there."""
         self._recovery_point: RecoveryPoint | None = None
         self.files = LogFiles()
 
@@ -345,7 +365,16 @@ class PartitionLog:
             start = max(self.log_start_offset, doomed[-1].next_offset)
             self.state = replace(self.state, log_start_offset=start)
             self.segments = self.segments[len(doomed) :]
-        return Removal(self, doomed)
+            self._unremoved |= dict.fromkeys(doomed)
+        return Removal(self, list(self._unremoved))
+
+    @property
+    def has_unremoved(self) -> bool:
+        return bool(self._unremoved)
+
+    def removed(self, segment: Segment) -> None:
+        """Note that the files of a segment are gone; on any thread."""
+        self._unremoved.pop(segment, None)
 
     def write_state(self) -> None:
         """Make the state durable as it is now; never an older one, whichever thread comes last."""

@@ -99,6 +99,13 @@ class Segment:
         return self._file
 
     @property
+    def newest_ms(self) -> int:
+        """The time of its newest record; where no record has one, when it was last written to."""
+        if self.max_timestamp != NO_TIMESTAMP:
+            return self.max_timestamp
+        return self._disk.modified_ms(self.path)
+
+    @property
     def index(self) -> Index:
         if self._index is None:
             self._index = self._stored_index() or self._rebuilt_index()
