@@ -1,5 +1,6 @@
 """Compaction against a model: what may go goes, what must stay stays, offsets never change."""
 
+import errno
 import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.errors import Corruption
+from headwater.errors import Corruption, StorageFailed
 from headwater.log import cleaner, compaction
 from headwater.log.cleaner import clean
 from headwater.log.disk import LocalDisk
 from headwater.log.partition import PartitionLog
 from headwater.log.settings import LogSettings
 from headwater.testing import SettableClock
+from headwater.testing.disk import Fault, FaultyDisk
 from headwater.testing.power_cut import (
     RecordingDisk,
     at_random,
@@ -348,3 +350,20 @@ def test_a_cleaner_makes_no_segment_in_the_log_of_a_topic_made_anew(tmp_path: Pa
     with pytest.raises(Corruption, match="is missing"):
         list(batches)
     assert [each.name for each in directory.glob("*.log")] == ["00000000000000000000.log"]
+
+
+def test_segment_that_cannot_be_put_in_place_is_not_taken_for_the_one_it_replaces(
+    tmp_path: Path,
+) -> None:
+    table = Table(tmp_path)
+    table.disk = disk = FaultyDisk()  # type: ignore[assignment]
+    table.log = table.opened(tmp_path)
+    for each in b"ababababcdefghijklm":
+        table.put(0, 0, [(bytes([each]), b"1")])
+    disk.inject(Fault("sync_directory", errno.EIO, "table-0", skip=1, times=1))
+    with pytest.raises(StorageFailed, match="stopped after a disk error"):
+        table.compact()
+
+    assert not table.compact(), "nobody knows which file has the name"
+    table.check(table.log)
+    table.check(PartitionLog.open(LocalDisk(), table.log.directory, SETTINGS, table.clock))

@@ -59,7 +59,7 @@ def _cleanable(log: PartitionLog, now_ms: int) -> list[Segment]:
     """Return sealed segments below the last stable offset that are old enough."""
     found = []
     for each in log.segments[:-1]:
-        is_recent = now_ms - each.max_timestamp < log.settings.min_compaction_lag_ms
+        is_recent = now_ms - each.newest_ms < log.settings.min_compaction_lag_ms
         if each.next_offset > log.last_stable_offset or is_recent:
             break
         found.append(each)
@@ -159,10 +159,16 @@ class Exchange:
         return True
 
     def finish(self, segment: Segment) -> None:
-        """Remove what was replaced and give the new file its name."""
+        """Remove what was replaced and give the new file its name.
+
+        If that fails, the log stops: by its name one would find the old file, and take it for the new.
+        """
         bases = [each.base_offset for each in self.plan.segments]
         with self.log.files:
-            put_in_place(self.log.disk, self.log.directory, self.swap, bases)
+            try:
+                put_in_place(self.log.disk, self.log.directory, self.swap, bases)
+            except OSError as error:
+                raise self.log.fail(error) from error
             segment.write_indexes()
 
     def abandon(self) -> None:
