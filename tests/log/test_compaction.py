@@ -352,6 +352,33 @@ def test_a_cleaner_makes_no_segment_in_the_log_of_a_topic_made_anew(tmp_path: Pa
     assert [each.name for each in directory.glob("*.log")] == ["00000000000000000000.log"]
 
 
+class OvertakenDisk(LocalDisk):
+    """A disk on which a topic is deleted and made anew at the end of a compaction."""
+
+    is_overtaken = False
+
+    def sync_directory(self, path: Path) -> None:
+        super().sync_directory(path)
+        if self.is_overtaken:
+            path.rename(path.with_name("deleted"))
+            path.mkdir()
+
+
+def test_a_replacement_makes_no_file_in_the_log_of_a_topic_made_anew(tmp_path: Path) -> None:
+    disk = OvertakenDisk()
+    log = PartitionLog.open(disk, tmp_path / "table-0", SETTINGS, SettableClock())
+    for number in range(100):
+        log.append_own([(b"%d" % number, bytes(100))])
+    log.sync()
+    plan = compaction.plan(log, log.clock.now_ms())[0]
+    exchange = compaction.Exchange.of(log, plan, clean(plan.job, disk))
+    disk.is_overtaken = True
+
+    with pytest.raises(FileNotFoundError):
+        exchange.commit()
+    assert list(log.directory.iterdir()) == []
+
+
 def test_segment_that_cannot_be_put_in_place_is_not_taken_for_the_one_it_replaces(
     tmp_path: Path,
 ) -> None:

@@ -107,3 +107,12 @@ def test_segments_that_could_not_be_removed_go_the_next_time(tmp_path: Path) -> 
 
     assert [each.name for each in log.directory.glob("*.log")] == [log.active.path.name]
     assert retention.expire(log, NOW_MS + 3_600_000) is None
+
+
+def test_nothing_is_written_for_a_deleted_topic_where_another_may_be(tmp_path: Path) -> None:
+    log = filled(tmp_path)
+    log.abandon()
+    before = sorted(log.directory.iterdir())
+
+    assert retention.expire(log, NOW_MS + 3_600_000) is None
+    assert sorted(log.directory.iterdir()) == before

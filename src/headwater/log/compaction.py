@@ -142,9 +142,10 @@ class Exchange:
         with self.log.files:
             disk.rename(self.cleaned, path)
             disk.sync_directory(self.log.directory)
+            file = disk.open(path, create=False)
         segment = Segment(disk, self.log.directory, self.swap.base_offset)
         segment.is_sparse = True
-        segment.take_over(path, self.plan.segments[-1])
+        segment.take_over(file, self.plan.segments[-1])
         return segment
 
     def install(self, segment: Segment) -> bool:

@@ -7,7 +7,7 @@ from headwater.log.settings import UNLIMITED
 
 def expire(log: PartitionLog, now_ms: int) -> Removal | None:
     """Take expired segments out of the log; returns what is left to do on disk, if anything."""
-    if not log.settings.is_deleted or not log.segments:
+    if not log.settings.is_deleted or not log.segments or log.failure is not None:
         return None
     doomed = _too_old(log, now_ms)
     doomed += _too_much(log, log.segments[len(doomed) :])
