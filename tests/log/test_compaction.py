@@ -256,6 +256,16 @@ def test_records_younger_than_the_lag_are_not_touched(tmp_path: Path) -> None:
     assert len(read_all(table.log)) < 40
 
 
+def test_records_of_the_future_hold_up_nothing_where_there_is_no_lag(tmp_path: Path) -> None:
+    table = Table(tmp_path)
+    for _ in range(20):
+        table.put(0, 0, [(b"a", bytes(40))])
+    table.clock.jump_to(table.clock.now_ms() - 3_600_000)
+
+    assert table.compact()
+    table.check_clean()
+
+
 def test_tombstone_stays_for_its_time_and_goes_afterwards(tmp_path: Path) -> None:
     table = Table(tmp_path)
     table.put(0, 0, [(b"gone", b"value")])

@@ -58,8 +58,9 @@ def plan(log: PartitionLog, now_ms: int) -> list[Plan]:
 def _cleanable(log: PartitionLog, now_ms: int) -> list[Segment]:
     """Return sealed segments below the last stable offset that are old enough."""
     found = []
+    lag_ms = log.settings.min_compaction_lag_ms
     for each in log.segments[:-1]:
-        is_recent = now_ms - each.newest_ms < log.settings.min_compaction_lag_ms
+        is_recent = lag_ms > 0 and now_ms - each.newest_ms < lag_ms
         if each.next_offset > log.last_stable_offset or is_recent:
             break
         found.append(each)
