@@ -263,6 +263,7 @@ class PartitionLog:
                     offset, end.position, max_bytes, cached=cached, strict=strict
                 )
             except Corruption as error:
+                self._refuse_outside(offset)  # What is missing may have been deleted meanwhile.
                 self._report(segment, offset, error)
                 raise
             if found is not None:
