@@ -209,7 +209,7 @@ class Topics:
         for topic in self:
             for each in topic.partitions:
                 summary = each.close()
-                if summary is not None and summary.segments:
+                if summary is not None and (summary.segments or summary.next_offset > 0):
                     summaries[each.name] = summary
         return summaries
 
