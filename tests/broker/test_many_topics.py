@@ -1,6 +1,7 @@
 """What the broker keeps of its own: topics by the thousand, ids, and files of what was deleted."""
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from pathlib import Path
@@ -161,6 +162,26 @@ def test_a_topic_with_the_longest_name_can_be_deleted(end: str, tmp_path: Path) 
             broker.restart()
         broker.create_topic(name)
         assert broker.topic(name).values() == []
+
+
+def test_space_of_a_deleted_topic_is_free_once_its_files_are_gone(broker: Broker) -> None:
+    create_topic(broker, "orders")
+    with Connection(broker.bootstrap) as connection:
+        produce(connection, "orders", batch(b"a"))
+        assert b"a" in fetch(connection, "orders").records
+        gc.disable()  # Whatever holds itself would hold the files.
+        try:
+            connection.request("delete_topics", 4, topic_names=["orders"], timeout=LONG_MS)
+            wait_until(broker, lambda: not list(broker.data.glob("*.deleted")))
+            held = [each for each in open_files() if str(broker.data) in each and "deleted" in each]
+        finally:
+            gc.enable()
+
+    assert held == []
+
+
+def open_files() -> list[str]:
+    return [str(each.readlink()) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
 
 
 async def fetch_all(context: RequestContext) -> Any:

@@ -232,3 +232,16 @@ def test_reader_of_records_that_are_deleted_meanwhile_is_not_told_of_damage(
     with pytest.raises(OffsetOutOfRange):
         log.read(0, 100, log.high_watermark)
     assert log.damage == []
+
+
+def test_failed_log_keeps_nothing_of_those_it_refuses(log: PartitionLog) -> None:
+    log.fail(OSError("broken"))
+    refused = []
+    for _ in range(2):
+        with pytest.raises(StorageFailed, match="broken") as raised:
+            log.append(batch(values("a")))
+        refused.append(raised.value)
+
+    assert refused[0] is not refused[1], "it would have the tracebacks of both"
+    assert log.failure is not None
+    assert log.failure.__traceback__ is None

@@ -51,6 +51,12 @@ class SyncThreads:
             if not self._is_loop_told:
                 self._is_loop_told = True
                 loop.call_soon_threadsafe(self._deliver)
+            del (
+                item,
+                job,
+                done,
+                error,
+            )  # While it waits for the next, nobody's files stay open for it.
 
     def _deliver(self) -> None:
         self._is_loop_told = False  # Before the look: what comes after it tells the loop again.

@@ -174,9 +174,7 @@ class Topics:
             self._by_id.pop(topic.id, None)
             self._remembered.add(topic.name)
             for each in topic.partitions:
-                each.wake_readers()
-                if each.is_open:
-                    each.log.abandon()
+                each.abandon()
                 self._set_aside(each.name)
             await self._forget(topic.name)
 
@@ -238,9 +236,6 @@ class Topics:
             topic.partitions.append(Partition(topic.name, index, opener, summary))
 
     def _open(self, topic: Topic, index: int, summary: Summary | None) -> PartitionLog:
-        if not self._is_there(topic):
-            # Somebody held on to a partition of it; the files there may be those of another topic by now.
-            raise NotFound(f"topic {topic.name!r} was deleted")
         directory = self._directory / f"{topic.name}-{index}"
         is_unknown = summary is None or not summary.segments
         if is_unknown and _belongs_to_another(self._disk, directory, topic):

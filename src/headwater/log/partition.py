@@ -97,7 +97,7 @@ class PartitionLog:
         self.producers = Producers()
         self.next_offset = 0
         self.high_watermark = 0
-        self.failure: StorageFailed | None = None
+        self._failure: tuple[str, str] | None = None
         self._is_refused = False
         """Whether the disk took no batch since it took the last one."""
         self.damage: list[Damage] = []
@@ -129,6 +129,11 @@ class PartitionLog:
             loaded = recover(disk, directory, summary)
         log._take(loaded, is_trusted=is_trusted)
         return log
+
+    @property
+    def failure(self) -> StorageFailed | None:
+        """Why nothing is written any more; a new one each time, or it would gather all their tracebacks."""
+        return None if self._failure is None else StorageFailed(*self._failure)
 
     @property
     def leader_epoch(self) -> int:
@@ -292,7 +297,7 @@ class PartitionLog:
 
     def begin_sync(self) -> SyncJob | None:
         """Collect what has to be synced so that everything appended so far is durable."""
-        if self.failure is not None or not (self._dirty or self._new_directories):
+        if self._failure is not None or not (self._dirty or self._new_directories):
             return None
         segments = list(self._dirty)
         job = SyncJob(
@@ -317,15 +322,15 @@ class PartitionLog:
 
     def fail(self, error: BaseException) -> StorageFailed:
         """Stop this partition: after a failed sync nobody knows what is on disk."""
-        self.failure = StorageFailed(
+        self._failure = (
             f"{self.directory.name} stopped after a disk error: {error}",
-            hint="check the disk, then restart the broker",
+            "check the disk, then restart the broker",
         )
-        return self.failure
+        return StorageFailed(*self._failure)
 
     def refuse_if_failed(self) -> None:
-        if self.failure is not None:
-            raise self.failure
+        if self._failure is not None:
+            raise StorageFailed(*self._failure)
 
     def sync(self) -> None:
         """Make everything appended so far durable, waiting for it."""
@@ -385,13 +390,12 @@ class PartitionLog:
 
     def abandon(self) -> None:
         """The topic is deleted: its names may belong to another log from now on. Touch none of them."""
-        self.failure = StorageFailed(f"{self.directory.name} was deleted")
+        self._failure = (f"{self.directory.name} was deleted", "")
         self.files.abandon()
 
     def close(self) -> Summary:
         """Sync, keep indexes and producer state, and say what is here for the next start."""
-        if self.failure is not None:
-            raise self.failure
+        self.refuse_if_failed()
         self.sync()
         if self.segments and self._is_changed:
             # Not synced: should they be lost, recovery makes them anew from the batches.
