@@ -1,6 +1,7 @@
 """Retention: whole segments from the front, never past the high watermark."""
 
 import errno
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from headwater.errors import StorageFailed
 from headwater.log import retention
+from headwater.log.disk import LocalDisk
 from headwater.log.partition import PartitionLog
 from headwater.log.settings import LogSettings
 from headwater.testing import SettableClock
@@ -116,3 +118,30 @@ def test_nothing_is_written_for_a_deleted_topic_where_another_may_be(tmp_path: P
 
     assert retention.expire(log, NOW_MS + 3_600_000) is None
     assert sorted(log.directory.iterdir()) == before
+
+
+class OvertakenDisk(LocalDisk):
+    """A disk on which something happens while the first file is removed."""
+
+    overtake: Callable[[], None] | None = None
+
+    def remove(self, path: Path) -> None:
+        if (overtake := self.overtake) is not None:
+            self.overtake = None
+            overtake()
+        super().remove(path)
+
+
+def test_who_deletes_the_topic_waits_for_one_segment_and_not_for_all(tmp_path: Path) -> None:
+    disk = OvertakenDisk()
+    log = PartitionLog.open(disk, tmp_path / "orders-0", SETTINGS, SettableClock(NOW_MS))
+    for each in range(10):
+        log.append(batch(values(str(each)), time_ms=NOW_MS))
+    log.sync()
+    removal = retention.expire(log, NOW_MS + 3_600_000)
+    assert removal is not None
+    disk.overtake = log.abandon
+
+    with pytest.raises(StorageFailed, match="deleted"):
+        removal.run()
+    assert len(list(log.directory.glob("*.log"))) == len(removal.segments) + 1
