@@ -409,3 +409,18 @@ def test_log_that_cannot_be_recovered_hinders_nobody_and_is_not_forgotten(
     with Broker(data=tmp_path / "data") as broker:
         assert stored(broker, "orders") == ([b"a", b"b"] if is_healed else [b"a"])
         assert stored(broker, "others") == [b"a", b"b"]
+
+
+def test_start_that_cannot_open_enough_files_is_refused_and_says_so(
+    tmp_path: Path, disk: FaultyDisk
+) -> None:
+    with Broker(data=tmp_path / "data") as broker:
+        broker.create_topic("orders")
+        assert outcome(broker, "orders", "a") == 0
+        broker.kill()
+    disk.inject(Fault("open", errno.EMFILE, "orders-0/recovery-point"))
+
+    with pytest.raises(StorageFailed, match="ulimit -n"):
+        Broker(data=tmp_path / "data", disk=disk).start()
+    with Broker(data=tmp_path / "data") as broker:
+        assert stored(broker, "orders") == [b"a"]

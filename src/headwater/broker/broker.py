@@ -1,6 +1,7 @@
 """The broker: everything a handler may use, and the order in which it starts and stops."""
 
 import asyncio
+import errno
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -203,6 +204,8 @@ class Broker:
             try:
                 log = await self.read_on_thread(each.opened)
             except HeadwaterError as error:
+                if _is_for_want_of_files(error):
+                    raise  # All would suffer from that, connections too.
                 # It concerns whoever uses this one, as after a clean shutdown.
                 logger.warning("%s could not be recovered: %s", each.name, error)
                 self._unrecovered.append(each)
@@ -264,6 +267,11 @@ class Broker:
     async def _finish_deletion(self, name: str) -> None:
         await self.read_on_thread(self.topics.remove_deleted_files)
         await self.topics.finish_deletion(name)
+
+
+def _is_for_want_of_files(error: HeadwaterError) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno in (errno.EMFILE, errno.ENFILE)
 
 
 def group_settings(settings: BrokerSettings) -> GroupSettings:
