@@ -1,6 +1,11 @@
 """What the broker keeps of its own: topics by the thousand, ids, and files of what was deleted."""
 
+import asyncio
+import gc
+from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,10 +13,20 @@ from broker.calls import LONG_MS, create_topic, fetch, produce, wait_until
 from broker.slow_disk import SlowDisk
 from conformance.batches import batch
 from conformance.raw import Connection
+from headwater.broker.context import RequestContext
+from headwater.broker.handlers.fetch import fetch as fetch_handler
+from headwater.broker.handlers.list_offsets import list_offsets
 from headwater.errors import InvalidRequest
 from headwater.log.disk import File, LocalDisk
 from headwater.testing import Broker
+from headwater.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from headwater.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 
+MANY = 40
 INVALID_TOPIC = 17
 
 
@@ -147,3 +162,76 @@ def test_a_topic_with_the_longest_name_can_be_deleted(end: str, tmp_path: Path) 
             broker.restart()
         broker.create_topic(name)
         assert broker.topic(name).values() == []
+
+
+def test_space_of_a_deleted_topic_is_free_once_its_files_are_gone(broker: Broker) -> None:
+    create_topic(broker, "orders")
+    with Connection(broker.bootstrap) as connection:
+        produce(connection, "orders", batch(b"a"))
+        assert b"a" in fetch(connection, "orders").records
+        gc.disable()  # Whatever holds itself would hold the files.
+        try:
+            connection.request("delete_topics", 4, topic_names=["orders"], timeout=LONG_MS)
+            wait_until(broker, lambda: not list(broker.data.glob("*.deleted")))
+            held = [each for each in open_files() if str(broker.data) in each and "deleted" in each]
+        finally:
+            gc.enable()
+
+    assert held == []
+
+
+def open_files() -> list[str]:
+    return [str(each.readlink()) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
+
+
+async def fetch_all(context: RequestContext) -> Any:
+    asked = [
+        FetchPartition(partition=each, fetch_offset=0, partition_max_bytes=1)
+        for each in range(MANY)
+    ]
+    request = FetchRequest(
+        session_epoch=-1, max_bytes=1000, topics=[FetchTopic(topic="t", partitions=asked)]
+    )
+    return await fetch_handler(request, context)  # type: ignore[misc]
+
+
+async def list_all(context: RequestContext) -> Any:
+    asked = [ListOffsetsPartition(partition_index=each, timestamp=-1) for each in range(MANY)]
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=asked)])
+    return await list_offsets(request, context)
+
+
+async def expire(context: RequestContext) -> None:
+    await context.broker._housekeeping.expire()
+
+
+async def compact(context: RequestContext) -> None:
+    await context.broker._housekeeping.compact()
+
+
+@pytest.mark.parametrize("touch_all", [fetch_all, list_all, expire, compact])
+def test_others_have_a_turn_while_very_many_logs_are_opened(
+    broker: Broker, touch_all: Callable[[RequestContext], Awaitable[Any]]
+) -> None:
+    create_topic(broker, "t", partitions=MANY)
+    with Connection(broker.bootstrap) as connection:
+        for each in range(MANY):
+            produce(connection, "t", batch(b"x"), partition=each)
+    broker.restart()
+    topic = broker.embedded.topics.get("t")
+    assert topic is not None
+
+    async def run() -> list[int]:
+        context = RequestContext(broker.embedded, 11, "client", "127.0.0.1", 1)
+        touching = asyncio.ensure_future(touch_all(context))
+        opened = [0]
+        while not touching.done():
+            await asyncio.sleep(0)
+            opened.append(sum(each.is_open for each in topic.partitions))
+        await touching
+        return opened
+
+    opened = broker.call(run)
+
+    assert opened[-1] == MANY
+    assert max(after - before for before, after in pairwise(opened)) <= 2

@@ -233,3 +233,25 @@ def test_damaged_record_is_refused_to_readers_and_the_rest_goes_on(
         return len(read_all(topic.partitions[0].log))
 
     assert started(copy, whole) == 4
+
+
+def test_offsets_of_a_log_that_is_gone_are_not_given_again_after_a_clean_stop(
+    tmp_path: Path,
+) -> None:
+    with Broker(data=tmp_path) as broker:
+        broker.create_topic("orders")
+        assert produced(broker, b"a") == 0
+        broker.kill()
+        for each in (tmp_path / "orders-0").glob("*.log"):
+            each.unlink()
+        broker.start()
+        broker.restart()
+        assert produced(broker, b"b") == 1
+
+
+def produced(broker: Broker, value: bytes) -> int:
+    offsets: list[int] = []
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    producer.produce("orders", value, on_delivery=lambda _, sent: offsets.append(sent.offset()))
+    producer.flush()
+    return offsets[0]

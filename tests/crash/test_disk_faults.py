@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from broker.calls import wait_until
 from conformance.batches import batch
 from conformance.calls import produce
 from conformance.raw import Connection, ErrorCode
@@ -329,3 +330,97 @@ def test_broken_transaction_log_stops_transactions_and_nothing_else(
         # Nobody was told: it may be open or committed, but it is one of both everywhere.
         assert outcomes in ({()}, {(b"order",), (b"payment",)})
         Transactional(connection, "app").start()
+
+
+def commit(broker: Broker, group: str, topic: str, offset: int) -> None:
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group, "log_level": 0})
+    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+    consumer.close()
+
+
+def offsets_of(broker: Broker, group: str) -> list[tuple[str, int]]:
+    return [(each.topic, each.partition) for each in broker.embedded.groups.offsets.of(group)]
+
+
+def delete(broker: Broker, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+    admin.delete_topics([topic], request_timeout=30)[topic].result()
+
+
+def test_topic_made_anew_after_a_crash_in_its_deletion_inherits_no_offsets(
+    tmp_path: Path, disk: FaultyDisk
+) -> None:
+    with Broker(data=tmp_path / "data", disk=disk) as broker:
+        broker.create_topic("orders")
+        assert outcome(broker, "orders", "a") == 0
+        commit(broker, "readers", "orders", 1)
+        disk.crash_at(CrashPoint("append", "__consumer_offsets-0/*"))
+        with pytest.raises(KafkaException):
+            delete(broker, "orders")
+
+    with Broker(data=tmp_path / "data") as broker:
+        assert broker.embedded.topics.get("orders") is None
+        assert offsets_of(broker, "readers") == []
+        broker.create_topic("orders")
+        broker.restart()
+        assert offsets_of(broker, "readers") == []
+
+
+def test_topic_deleted_on_a_full_disk_leaves_no_files_and_no_offsets_to_its_successor(
+    disk: FaultyDisk, broker: Broker
+) -> None:
+    broker.create_topic("orders")
+    assert outcome(broker, "orders", "a") == 0
+    commit(broker, "readers", "orders", 1)
+    disk.inject(Fault("append", errno.ENOSPC, "__consumer_offsets-0/*"))
+    with pytest.raises(KafkaException):
+        delete(broker, "orders")
+    wait_until(broker, lambda: not list(broker.data.glob("*.deleted")))
+    with pytest.raises(StorageFailed):
+        broker.create_topic("orders")
+
+    disk.heal()
+    broker.create_topic("orders")
+
+    assert offsets_of(broker, "readers") == []
+    assert outcome(broker, "orders", "b") == 0
+    broker.restart()
+    assert offsets_of(broker, "readers") == []
+    assert stored(broker, "orders") == [b"b"]
+
+
+@pytest.mark.parametrize("is_healed", [True, False])
+def test_log_that_cannot_be_recovered_hinders_nobody_and_is_not_forgotten(
+    tmp_path: Path, disk: FaultyDisk, is_healed: bool
+) -> None:
+    with Broker(data=tmp_path / "data") as broker:
+        for topic in ("orders", "others"):
+            broker.create_topic(topic)
+            assert outcome(broker, topic, "a") == 0
+        broker.kill()
+    disk.inject(Fault("open", errno.EIO, "orders-0/*"))
+    with Broker(data=tmp_path / "data", disk=disk) as broker:
+        assert outcome(broker, "others", "b") == 1
+        assert outcome(broker, "orders", "b") == -STORAGE_ERROR
+        if is_healed:
+            disk.heal()
+            assert outcome(broker, "orders", "b") == 1
+
+    with Broker(data=tmp_path / "data") as broker:
+        assert stored(broker, "orders") == ([b"a", b"b"] if is_healed else [b"a"])
+        assert stored(broker, "others") == [b"a", b"b"]
+
+
+def test_start_that_cannot_open_enough_files_is_refused_and_says_so(
+    tmp_path: Path, disk: FaultyDisk
+) -> None:
+    with Broker(data=tmp_path / "data") as broker:
+        broker.create_topic("orders")
+        assert outcome(broker, "orders", "a") == 0
+        broker.kill()
+    disk.inject(Fault("open", errno.EMFILE, "orders-0/recovery-point"))
+
+    with pytest.raises(StorageFailed, match="ulimit -n"):
+        Broker(data=tmp_path / "data", disk=disk).start()
+    with Broker(data=tmp_path / "data") as broker:
+        assert stored(broker, "orders") == [b"a"]

@@ -3,7 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from broker.calls import produce
+from conformance.batches import batch
+from conformance.raw import Connection
+from headwater.broker.partition import Partition
 from headwater.broker.topics import Topic
+from headwater.errors import NotFound
 from headwater.log.partition import PartitionLog
 from headwater.testing import Broker
 from log.batches import read_all
@@ -108,3 +115,26 @@ def test_topic_deleted_while_its_segments_are_removed_leaves_its_successor_alone
 
 async def _on_thread(broker: Broker, work: object) -> None:
     await broker.embedded.read_on_thread(work)  # type: ignore[arg-type]
+
+
+def test_who_holds_on_to_a_deleted_topic_leaves_its_successor_alone(tmp_path: Path) -> None:
+    with Broker(data=tmp_path) as broker:
+        broker.kill()
+        broker.start()  # What a partition holds is not known from a clean shutdown.
+        broker.create_topic("orders")
+        topic = broker.embedded.topics.get("orders")
+        assert topic is not None
+        broker.call(broker.embedded.delete_topic, topic)
+        broker.create_topic("orders")
+        with Connection(broker.bootstrap) as connection:
+            assert produce(connection, "orders", batch(b"a")).error_code == 0
+            with pytest.raises(NotFound):
+                broker.call(_opened, topic.partitions[0])
+            assert produce(connection, "orders", batch(b"b")).error_code == 0
+
+        broker.restart()
+        assert broker.topic("orders").values(value_format="bytes") == [b"a", b"b"]
+
+
+async def _opened(partition: Partition) -> PartitionLog:
+    return partition.log

@@ -1,5 +1,6 @@
 """Compaction against a model: what may go goes, what must stay stays, offsets never change."""
 
+import errno
 import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.errors import Corruption
+from headwater.errors import Corruption, StorageFailed
 from headwater.log import cleaner, compaction
 from headwater.log.cleaner import clean
 from headwater.log.disk import LocalDisk
 from headwater.log.partition import PartitionLog
 from headwater.log.settings import LogSettings
 from headwater.testing import SettableClock
+from headwater.testing.disk import Fault, FaultyDisk
 from headwater.testing.power_cut import (
     RecordingDisk,
     at_random,
@@ -254,6 +256,16 @@ def test_records_younger_than_the_lag_are_not_touched(tmp_path: Path) -> None:
     assert len(read_all(table.log)) < 40
 
 
+def test_records_of_the_future_hold_up_nothing_where_there_is_no_lag(tmp_path: Path) -> None:
+    table = Table(tmp_path)
+    for _ in range(20):
+        table.put(0, 0, [(b"a", bytes(40))])
+    table.clock.jump_to(table.clock.now_ms() - 3_600_000)
+
+    assert table.compact()
+    table.check_clean()
+
+
 def test_tombstone_stays_for_its_time_and_goes_afterwards(tmp_path: Path) -> None:
     table = Table(tmp_path)
     table.put(0, 0, [(b"gone", b"value")])
@@ -348,3 +360,47 @@ def test_a_cleaner_makes_no_segment_in_the_log_of_a_topic_made_anew(tmp_path: Pa
     with pytest.raises(Corruption, match="is missing"):
         list(batches)
     assert [each.name for each in directory.glob("*.log")] == ["00000000000000000000.log"]
+
+
+class OvertakenDisk(LocalDisk):
+    """A disk on which a topic is deleted and made anew at the end of a compaction."""
+
+    is_overtaken = False
+
+    def sync_directory(self, path: Path) -> None:
+        super().sync_directory(path)
+        if self.is_overtaken:
+            path.rename(path.with_name("deleted"))
+            path.mkdir()
+
+
+def test_a_replacement_makes_no_file_in_the_log_of_a_topic_made_anew(tmp_path: Path) -> None:
+    disk = OvertakenDisk()
+    log = PartitionLog.open(disk, tmp_path / "table-0", SETTINGS, SettableClock())
+    for number in range(100):
+        log.append_own([(b"%d" % number, bytes(100))])
+    log.sync()
+    plan = compaction.plan(log, log.clock.now_ms())[0]
+    exchange = compaction.Exchange.of(log, plan, clean(plan.job, disk))
+    disk.is_overtaken = True
+
+    with pytest.raises(FileNotFoundError):
+        exchange.commit()
+    assert list(log.directory.iterdir()) == []
+
+
+def test_segment_that_cannot_be_put_in_place_is_not_taken_for_the_one_it_replaces(
+    tmp_path: Path,
+) -> None:
+    table = Table(tmp_path)
+    table.disk = disk = FaultyDisk()  # type: ignore[assignment]
+    table.log = table.opened(tmp_path)
+    for each in b"ababababcdefghijklm":
+        table.put(0, 0, [(bytes([each]), b"1")])
+    disk.inject(Fault("sync_directory", errno.EIO, "table-0", skip=1, times=1))
+    with pytest.raises(StorageFailed, match="stopped after a disk error"):
+        table.compact()
+
+    assert not table.compact(), "nobody knows which file has the name"
+    table.check(table.log)
+    table.check(PartitionLog.open(LocalDisk(), table.log.directory, SETTINGS, table.clock))

@@ -1,11 +1,13 @@
 """One partition: appending, reading, syncing, rolling, and what must never happen."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from headwater.errors import Corruption, OffsetOutOfRange, StorageFailed
+from headwater.log.disk import File, LocalDisk
 from headwater.log.partition import PartitionLog
 from headwater.log.settings import LogSettings
 from headwater.testing import SettableClock
@@ -205,3 +207,41 @@ def test_cut_tail_starts_a_new_leader_epoch(tmp_path: Path) -> None:
     assert (log.next_offset, log.leader_epoch) == (3, 1)
     assert log.state.leader_epochs == ((0, 0), (1, 3))
     assert log.damage == []
+
+
+class OvertakenDisk(LocalDisk):
+    """A disk on which something happens just before a file is opened."""
+
+    overtake: Callable[[], None] | None = None
+
+    def open(self, path: Path, *, create: bool = True) -> File:
+        if (overtake := self.overtake) is not None:
+            self.overtake = None
+            overtake()
+        return super().open(path, create=create)
+
+
+def test_reader_of_records_that_are_deleted_meanwhile_is_not_told_of_damage(
+    tmp_path: Path,
+) -> None:
+    filled(opened(tmp_path)).close()
+    disk = OvertakenDisk()
+    log = PartitionLog.open(disk, tmp_path / "orders-0", SETTINGS, SettableClock(NOW_MS))
+    disk.overtake = lambda: log.advance_start(log.high_watermark).run()
+
+    with pytest.raises(OffsetOutOfRange):
+        log.read(0, 100, log.high_watermark)
+    assert log.damage == []
+
+
+def test_failed_log_keeps_nothing_of_those_it_refuses(log: PartitionLog) -> None:
+    log.fail(OSError("broken"))
+    refused = []
+    for _ in range(2):
+        with pytest.raises(StorageFailed, match="broken") as raised:
+            log.append(batch(values("a")))
+        refused.append(raised.value)
+
+    assert refused[0] is not refused[1], "it would have the tracebacks of both"
+    assert log.failure is not None
+    assert log.failure.__traceback__ is None

@@ -1,6 +1,7 @@
 """The broker: everything a handler may use, and the order in which it starts and stops."""
 
 import asyncio
+import errno
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +32,7 @@ from headwater.broker.transactions.settings import TransactionSettings
 from headwater.broker.transactions_topic import TransactionsJournal
 from headwater.clock import Clock
 from headwater.config import BrokerSettings
-from headwater.errors import StorageFailed
+from headwater.errors import HeadwaterError, StorageFailed
 from headwater.log.disk import Disk
 from headwater.log.partition import PartitionLog
 from headwater.log.recovery import Summary
@@ -76,6 +77,7 @@ class Broker:
         self._data = DataDirectory(disk, self.directory)
         self._threads = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="read")
         self._background: set[asyncio.Task[None]] = set()
+        self._unrecovered: list[Partition] = []
         self._housekeeping = Housekeeping(self)
 
     async def start(self) -> None:
@@ -104,6 +106,7 @@ class Broker:
         await self.committer.stop()
         self._threads.shutdown()
         try:
+            self._refuse_if_unrecovered()
             summaries = self.topics.close()
             metadata = self.metadata.partition.close()
             if metadata is not None:
@@ -128,9 +131,11 @@ class Broker:
 
     async def delete_topic(self, topic: Topic) -> None:
         """Delete a topic; the files are removed behind the scenes."""
-        await self.topics.mark_deleted(topic)
-        await self.groups.forget_topic(topic.name)
-        self.run_in_background(self._finish_deletion(topic.name))
+        try:
+            await self.topics.mark_deleted(topic)
+        finally:
+            if self.topics.get(topic.name) is not topic:
+                self.run_in_background(self._finish_deletion(topic.name))
 
     async def read_on_thread(
         self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
@@ -158,16 +163,22 @@ class Broker:
         self.metadata.refuse_if_lost()
         self.producer_ids = ProducerIds(self.metadata)
         self.topics = Topics(
-            self.disk, self.clock, self.directory, self.metadata, self.settings.topic_defaults
+            self.disk,
+            self.clock,
+            self.directory,
+            self.metadata,
+            self.settings.topic_defaults,
+            self._forget_offsets,
         )
         records = {name: TopicRecord(**each) for name, each in self.metadata.topics().items()}
         unfinished = self.topics.load(records, summaries)
         for name in unfinished:
             self.topics.set_aside_files(name)
-            await self._finish_deletion(name)
         if summaries is None:
             await self._recover()
         await self._load_groups()
+        for name in unfinished:
+            await self._finish_deletion(name)
         await self._load_transactions()
         if summaries is None:
             await settle_orphans(self.topics, self.transactions, self.markers)
@@ -190,10 +201,24 @@ class Broker:
         partitions = [each for topic in self.topics for each in topic.partitions]
         recovered = 0
         for each in partitions:
-            log = await self.read_on_thread(each.opened)
-            recovered += bool(log.segments)
+            try:
+                log = await self.read_on_thread(each.opened)
+            except HeadwaterError as error:
+                if _is_for_want_of_files(error):
+                    raise  # All would suffer from that, connections too.
+                # It concerns whoever uses this one, as after a clean shutdown.
+                logger.warning("%s could not be recovered: %s", each.name, error)
+                self._unrecovered.append(each)
+            else:
+                recovered += bool(log.segments)
         if recovered:
             logger.info("recovered after an unclean shutdown", extra={"partitions": recovered})
+
+    def _refuse_if_unrecovered(self) -> None:
+        """Raise `StorageFailed` if nobody knows what a partition holds: it would count as empty."""
+        for each in self._unrecovered:
+            if not each.is_open:
+                raise StorageFailed(f"{each.name} could not be recovered")
 
     async def _load_groups(self) -> None:
         partition = await self._internal_partition(offsets_topic.NAME, offsets_topic.CONFIGS)
@@ -236,9 +261,17 @@ class Broker:
             topic = await self.topics.create(name, 1, configs)
         return topic.partitions[0]
 
+    async def _forget_offsets(self, topic: str) -> None:
+        await self.groups.forget_topic(topic)
+
     async def _finish_deletion(self, name: str) -> None:
         await self.read_on_thread(self.topics.remove_deleted_files)
         await self.topics.finish_deletion(name)
+
+
+def _is_for_want_of_files(error: HeadwaterError) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno in (errno.EMFILE, errno.ENFILE)
 
 
 def group_settings(settings: BrokerSettings) -> GroupSettings:

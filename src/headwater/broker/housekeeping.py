@@ -76,6 +76,7 @@ class Housekeeping:
         now_ms = broker.clock.now_ms()
         unheard_s = broker.clock.monotonic_s() - broker.settings.producer_expiration_ms / 1000
         for partition in self._partitions():
+            await asyncio.sleep(0)  # There may be thousands, to be opened each.
             with _failures_stay_in(partition):
                 log = partition.log
                 log.producers.expire(unheard_s)
@@ -98,6 +99,7 @@ class Housekeeping:
     async def compact(self) -> None:
         """Compact every log that has gathered enough that is outdated."""
         for partition in [*self._partitions(), self._broker.metadata.partition]:
+            await asyncio.sleep(0)
             with _failures_stay_in(partition):
                 while await self._compact(partition):
                     pass

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 
-from headwater.errors import StorageFailed
+from headwater.errors import NotFound, StorageFailed
 from headwater.log.partition import PartitionLog
 from headwater.log.recovery import Summary
 from headwater.wire.error_codes import ErrorCode
@@ -98,6 +99,16 @@ class Partition:
             self._is_refused = True
         return refused
 
+    def abandon(self) -> None:
+        """The topic is deleted: nobody opens its files any more, which may be another topic's by now.
+
+        The topic is let go of, too: its files take up space until nobody holds them.
+        """
+        self.wake_readers()
+        self._open = partial(_refuse_deleted, self.topic)
+        if self._log is not None:
+            self._log.abandon()
+
     def wake_readers(self) -> None:
         for each in self._waiting:
             each.set()
@@ -107,3 +118,7 @@ class Partition:
 
     def remove_reader(self, event: asyncio.Event) -> None:
         self._waiting.discard(event)
+
+
+def _refuse_deleted(topic: str, _: Summary | None) -> PartitionLog:
+    raise NotFound(f"topic {topic!r} was deleted")

@@ -51,6 +51,8 @@ class SyncThreads:
             if not self._is_loop_told:
                 self._is_loop_told = True
                 self._loop.call_soon_threadsafe(self._deliver)
+            # While it waits for the next, nobody's files stay open for it.
+            del item, job, done, error
 
     def _deliver(self) -> None:
         self._is_loop_told = False  # Before the look: what comes after it tells the loop again.

@@ -1,13 +1,14 @@
 """Topics and their partitions, durable through the cluster metadata log.
 
 Invariant: a topic exists for clients only after its record is synced. A deleted topic first gets a durable
-mark, then loses its files, then its record: a crash in between finishes the deletion at the next start.
+mark, then loses the offsets of groups, its files and its record: a crash in between finishes the deletion
+at the next start. Its name is free once the offsets are gone: no other topic may inherit them.
 """
 
 import asyncio
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -73,6 +74,7 @@ class Topics:
         directory: Path,
         metadata: MetadataLog,
         defaults: Mapping[str, str],
+        forget_offsets: Callable[[str], Awaitable[None]],
     ) -> None:
         self._disk = disk
         self._clock = clock
@@ -81,6 +83,9 @@ class Topics:
         self._summaries: dict[str, Summary] = {}
         self._is_clean = False
         self.defaults = defaults
+        self._forget_offsets = forget_offsets
+        self._remembered: set[str] = set()
+        """Deleted topics in which groups may still have offsets."""
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[bytes, Topic] = {}
         self._changing = asyncio.Lock()
@@ -125,13 +130,15 @@ class Topics:
         for name, record in records.items():
             if not record.is_deleting:
                 self._add(name, record)
-        return [name for name, record in records.items() if record.is_deleting]
+        self._remembered = {name for name, record in records.items() if record.is_deleting}
+        return sorted(self._remembered)
 
     async def create(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
         """Create a topic; it is durable when this returns. Raises `Conflict` if it exists."""
         async with self._changing:
             if name in self._by_name:
                 raise Conflict(f"topic {name!r} exists")
+            await self._forget(name)
             record = TopicRecord(uuid.uuid4().hex, partitions, dict(configs))
             await self._metadata.write_topic(name, record)
             return self._add(name, record)
@@ -155,7 +162,7 @@ class Topics:
         return True
 
     async def mark_deleted(self, topic: Topic) -> None:
-        """Take the topic away from clients, durably; `finish_deletion` removes its files.
+        """Take the topic away from clients and groups, durably; `finish_deletion` removes its files.
 
         Raises `NotFound` if somebody else has done it: the name may be another topic's by now.
         """
@@ -165,16 +172,17 @@ class Topics:
             await self._metadata.write_topic(topic.name, replace(topic.record, is_deleting=True))
             self._by_name.pop(topic.name, None)
             self._by_id.pop(topic.id, None)
+            self._remembered.add(topic.name)
             for each in topic.partitions:
-                each.wake_readers()
-                if each.is_open:
-                    each.log.abandon()
+                each.abandon()
                 self._set_aside(each.name)
+            await self._forget(topic.name)
 
     async def finish_deletion(self, name: str) -> None:
         """Forget a topic whose files are gone or set aside, unless it was created anew."""
         async with self._changing:
             if name not in self._by_name:
+                await self._forget(name)
                 await self._metadata.write_topic(name, None)
 
     def set_aside_files(self, name: str) -> None:
@@ -199,9 +207,15 @@ class Topics:
         for topic in self:
             for each in topic.partitions:
                 summary = each.close()
-                if summary is not None and summary.segments:
+                if summary is not None and (summary.segments or summary.next_offset > 0):
                     summaries[each.name] = summary
         return summaries
+
+    async def _forget(self, name: str) -> None:
+        """Have the groups forget a deleted topic, unless they have."""
+        if name in self._remembered:
+            await self._forget_offsets(name)
+            self._remembered.discard(name)
 
     def _is_there(self, topic: Topic) -> bool:
         return self._by_name.get(topic.name) is topic

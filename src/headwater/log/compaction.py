@@ -58,8 +58,9 @@ def plan(log: PartitionLog, now_ms: int) -> list[Plan]:
 def _cleanable(log: PartitionLog, now_ms: int) -> list[Segment]:
     """Return sealed segments below the last stable offset that are old enough."""
     found = []
+    lag_ms = log.settings.min_compaction_lag_ms
     for each in log.segments[:-1]:
-        is_recent = now_ms - each.max_timestamp < log.settings.min_compaction_lag_ms
+        is_recent = lag_ms > 0 and now_ms - each.newest_ms < lag_ms
         if each.next_offset > log.last_stable_offset or is_recent:
             break
         found.append(each)
@@ -142,9 +143,10 @@ class Exchange:
         with self.log.files:
             disk.rename(self.cleaned, path)
             disk.sync_directory(self.log.directory)
+            file = disk.open(path, create=False)
         segment = Segment(disk, self.log.directory, self.swap.base_offset)
         segment.is_sparse = True
-        segment.take_over(path, self.plan.segments[-1])
+        segment.take_over(file, self.plan.segments[-1])
         return segment
 
     def install(self, segment: Segment) -> bool:
@@ -159,10 +161,16 @@ class Exchange:
         return True
 
     def finish(self, segment: Segment) -> None:
-        """Remove what was replaced and give the new file its name."""
+        """Remove what was replaced and give the new file its name.
+
+        If that fails, the log stops: by its name one would find the old file, and take it for the new.
+        """
         bases = [each.base_offset for each in self.plan.segments]
         with self.log.files:
-            put_in_place(self.log.disk, self.log.directory, self.swap, bases)
+            try:
+                put_in_place(self.log.disk, self.log.directory, self.swap, bases)
+            except OSError as error:
+                raise self.log.fail(error) from error
             segment.write_indexes()
 
     def abandon(self) -> None:

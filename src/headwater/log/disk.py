@@ -54,6 +54,9 @@ class Disk(Protocol):
 
     def size(self, path: Path) -> int: ...
 
+    def modified_ms(self, path: Path) -> int:
+        """When the file was last written, on the wall clock."""
+
     def names(self, directory: Path) -> list[str]:
         """Return the names in a directory, sorted; none if it is not there."""
 
@@ -172,6 +175,9 @@ class LocalDisk:
 
     def size(self, path: Path) -> int:
         return path.stat().st_size
+
+    def modified_ms(self, path: Path) -> int:
+        return path.stat().st_mtime_ns // 1_000_000
 
     def names(self, directory: Path) -> list[str]:
         try:

@@ -14,8 +14,10 @@ class LogFiles:
         self._is_abandoned = False
 
     def abandon(self) -> None:
+        """Let nobody in any more, and wait for who is inside."""
+        self._is_abandoned = True  # Before the wait: who takes it again and again would never end.
         with self._lock:
-            self._is_abandoned = True
+            pass
 
     def __enter__(self) -> None:
         self._lock.acquire()

@@ -57,11 +57,29 @@ class Removal:
     segments: list[Segment]
 
     def run(self) -> None:
-        """Make the new start durable, then remove the files."""
-        with self.log.files:
+        """Make the new start durable, then remove the files.
+
+        The files of a segment at a time: who deletes the topic waits for no more. What fails is left to
+        the next removal.
+        """
+        try:
+            self._make_room()
             self.log.write_state()
             for each in self.segments:
-                each.remove()
+                with self.log.files:
+                    each.remove()
+                self.log.removed(each)
+        except OSError as error:
+            raise StorageFailed(
+                f"old segments of {self.log.directory.name} could not be removed: {error}",
+                hint="free disk space or check the disk; it will be tried again",
+            ) from error
+
+    def _make_room(self) -> None:
+        """Remove what can be made again first: on a full disk the new start would not fit."""
+        for each in self.segments:
+            with self.log.files:
+                each.remove_indexes()
 
 
 class PartitionLog:
@@ -79,7 +97,7 @@ class PartitionLog:
         self.producers = Producers()
         self.next_offset = 0
         self.high_watermark = 0
-        self.failure: StorageFailed | None = None
+        self._failure: tuple[str, str] | None = None
         self._is_refused = False
         """Whether the disk took no batch since it took the last one."""
         self.damage: list[Damage] = []
@@ -87,6 +105,8 @@ class PartitionLog:
         self._is_changed = False
         self._new_files: list[File] = []
         self._new_directories: dict[Path, None] = {}
+        self._unremoved: dict[Segment, None] = {}
+        """Segments that are out of the log and whose files may still be there."""
         self._recovery_point: RecoveryPoint | None = None
         self.files = LogFiles()
 
@@ -109,6 +129,11 @@ class PartitionLog:
             loaded = recover(disk, directory, summary)
         log._take(loaded, is_trusted=is_trusted)
         return log
+
+    @property
+    def failure(self) -> StorageFailed | None:
+        """Why nothing is written any more; a new one each time, or it would gather all their tracebacks."""
+        return None if self._failure is None else StorageFailed(*self._failure)
 
     @property
     def leader_epoch(self) -> int:
@@ -243,6 +268,7 @@ class PartitionLog:
                     offset, end.position, max_bytes, cached=cached, strict=strict
                 )
             except Corruption as error:
+                self._refuse_outside(offset)  # What is missing may have been deleted meanwhile.
                 self._report(segment, offset, error)
                 raise
             if found is not None:
@@ -276,7 +302,7 @@ class PartitionLog:
 
     def begin_sync(self) -> SyncJob | None:
         """Collect what has to be synced so that everything appended so far is durable."""
-        if self.failure is not None or not self.has_unsynced:
+        if self._failure is not None or not self.has_unsynced:
             return None
         segments = list(self._dirty)
         job = SyncJob(
@@ -301,15 +327,15 @@ class PartitionLog:
 
     def fail(self, error: BaseException) -> StorageFailed:
         """Stop this partition: after a failed sync nobody knows what is on disk."""
-        self.failure = StorageFailed(
+        self._failure = (
             f"{self.directory.name} stopped after a disk error: {error}",
-            hint="check the disk, then restart the broker",
+            "check the disk, then restart the broker",
         )
-        return self.failure
+        return StorageFailed(*self._failure)
 
     def refuse_if_failed(self) -> None:
-        if self.failure is not None:
-            raise self.failure
+        if self._failure is not None:
+            raise StorageFailed(*self._failure)
 
     def sync(self) -> None:
         """Make everything appended so far durable, waiting for it."""
@@ -350,7 +376,16 @@ class PartitionLog:
             start = max(self.log_start_offset, doomed[-1].next_offset)
             self.state = replace(self.state, log_start_offset=start)
             self.segments = self.segments[len(doomed) :]
-        return Removal(self, doomed)
+            self._unremoved |= dict.fromkeys(doomed)
+        return Removal(self, list(self._unremoved))
+
+    @property
+    def has_unremoved(self) -> bool:
+        return bool(self._unremoved)
+
+    def removed(self, segment: Segment) -> None:
+        """Note that the files of a segment are gone; on any thread."""
+        self._unremoved.pop(segment, None)
 
     def write_state(self) -> None:
         """Make the state durable as it is now; never an older one, whichever thread comes last."""
@@ -360,13 +395,12 @@ class PartitionLog:
 
     def abandon(self) -> None:
         """The topic is deleted: its names may belong to another log from now on. Touch none of them."""
-        self.failure = StorageFailed(f"{self.directory.name} was deleted")
+        self._failure = (f"{self.directory.name} was deleted", "")
         self.files.abandon()
 
     def close(self) -> Summary:
         """Sync, keep indexes and producer state, and say what is here for the next start."""
-        if self.failure is not None:
-            raise self.failure
+        self.refuse_if_failed()
         self.sync()
         if self.segments and self._is_changed:
             # Not synced: should they be lost, recovery makes them anew from the batches.

@@ -70,7 +70,7 @@ def load_trusted(disk: Disk, directory: Path, summary: Summary) -> Loaded | None
     """Take the word of a clean shutdown, if the files still have the sizes it wrote down."""
     loaded = Loaded(next_offset=summary.next_offset)
     if not summary.segments:
-        return loaded
+        return loaded if summary.next_offset == 0 else None
     try:
         loaded.state = read_state(disk, directory)
         data = disk.read_bytes(snapshot_path(directory, summary.next_offset))

@@ -7,13 +7,13 @@ from headwater.log.settings import UNLIMITED
 
 def expire(log: PartitionLog, now_ms: int) -> Removal | None:
     """Take expired segments out of the log; returns what is left to do on disk, if anything."""
-    if not log.settings.is_deleted or not log.segments:
+    if not log.settings.is_deleted or not log.segments or log.failure is not None:
         return None
     doomed = _too_old(log, now_ms)
     doomed += _too_much(log, log.segments[len(doomed) :])
-    if not doomed:
+    if not doomed and not log.has_unremoved:
         return None
-    if doomed[-1] is log.active:
+    if doomed and doomed[-1] is log.active:
         log.roll(now_ms)
     return log.remove(doomed)
 
@@ -24,7 +24,7 @@ def _too_old(log: PartitionLog, now_ms: int) -> list[Segment]:
     doomed = []
     for segment in log.segments:
         is_gone = segment.next_offset <= log.log_start_offset and segment is not log.active
-        is_old = segment.size > 0 and now_ms - segment.max_timestamp > log.settings.retention_ms
+        is_old = segment.size > 0 and now_ms - segment.newest_ms > log.settings.retention_ms
         if not (is_gone or is_old) or segment.next_offset > log.last_stable_offset:
             break
         doomed.append(segment)

@@ -100,6 +100,13 @@ class Segment:
         return self._file
 
     @property
+    def newest_ms(self) -> int:
+        """The time of its newest record; where no record has one, when it was last written to."""
+        if self.max_timestamp >= 0:
+            return self.max_timestamp
+        return self._disk.modified_ms(self.path)
+
+    @property
     def index(self) -> Index:
         if self._index is None:
             self._index = self._stored_index() or self._rebuilt_index()
@@ -393,9 +400,9 @@ class Segment:
         self._index = self._index or self._rebuilt_index()
         return is_stored
 
-    def take_over(self, path: Path, replaced: "Segment") -> None:
+    def take_over(self, file: File, replaced: "Segment") -> None:
         """Become the segment whose file still has another name; it ends where `replaced` does."""
-        self._file = self._disk.open(path)
+        self._file = file
         self.size = self.durable_size = self._file.size()
         # The index files beside it are those of what it replaces: they know of markers that are gone.
         self._index, self._aborted = self._rebuilt()

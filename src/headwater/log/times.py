@@ -67,8 +67,11 @@ def _latest_of_all(log: PartitionLog, limit: int) -> TimedOffset | None:
                 break
             if header.last_offset < log.log_start_offset:
                 continue
-            if best is None or header.max_timestamp > best.timestamp:
-                best = _latest_of(_records(segment, position, header), header, log) or best
+            if best is not None and header.max_timestamp <= best.timestamp:
+                continue
+            found = _latest_of(_records(segment, position, header), header, log)
+            if found is not None and (best is None or found.timestamp > best.timestamp):
+                best = found
     return best
 
 

@@ -122,6 +122,9 @@ class FaultyDisk:
     def size(self, path: Path) -> int:
         return self._disk.size(path)
 
+    def modified_ms(self, path: Path) -> int:
+        return self._disk.modified_ms(path)
+
     def names(self, directory: Path) -> list[str]:
         return self._disk.names(directory)
 

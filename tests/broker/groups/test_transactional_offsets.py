@@ -31,6 +31,23 @@ async def end(rig: Rig, *, is_commit: bool, producer: ProducerIdAndEpoch = ALICE
     assert await rig.offsets.end_transaction(producer, TransactionEnd(is_commit, 0, 0)) is None
 
 
+def restarted(rig: Rig) -> Rig:
+    """What comes back of the groups from what they have written."""
+    again = Rig()
+    for entry in rig.journal.entries:
+        for position, (key, value) in enumerate(entry.records):
+            again.groups.replay(
+                key,
+                value,
+                offset=entry.base_offset + position,
+                producer_id=entry.producer.id,
+            )
+        if entry.end is not None:
+            again.groups.replay_end(entry.producer.id, is_commit=entry.end.is_commit)
+    again.groups.loaded()
+    return again
+
+
 @scenario
 async def test_offset_counts_from_the_commit_on(rig: Rig) -> None:
     assert await pend(rig, 5) is NONE
@@ -79,18 +96,7 @@ async def test_offsets_are_pending_again_after_a_restart(rig: Rig) -> None:
     await pend(rig, 5)
     await pend(rig, 6, TWO, BOB)
     await end(rig, is_commit=True, producer=BOB)
-    again = Rig()
-    for entry in rig.journal.entries:
-        for position, (key, value) in enumerate(entry.records):
-            again.groups.replay(
-                key,
-                value,
-                offset=entry.base_offset + position,
-                producer_id=entry.producer.id,
-            )
-        if entry.end is not None:
-            again.groups.replay_end(entry.producer.id, is_commit=entry.end.is_commit)
-    again.groups.loaded()
+    again = restarted(rig)
 
     assert (again.committed(), again.committed(TWO)) == (None, 6)
     assert again.offsets.pending("g") == {ONE}
@@ -109,6 +115,18 @@ async def test_deleted_offset_does_not_come_back_with_the_commit(rig: Rig) -> No
 
     assert (rig.committed(), rig.committed(OTHER)) == (None, None)
     assert rig.journal.records[-1][1] is None
+
+
+@scenario
+async def test_offset_of_a_deleted_topic_does_not_come_back_after_a_restart_either(
+    rig: Rig,
+) -> None:
+    await pend(rig, 5, OTHER)
+    again = restarted(rig)
+    await again.groups.forget_topic("u")
+    await end(again, is_commit=True)
+
+    assert again.committed(OTHER) is None
 
 
 @scenario

@@ -26,8 +26,8 @@ class OffsetTable:
         return MappingProxyType(self._durable.get(group_id, {}))
 
     def group_ids(self) -> set[str]:
-        """Groups that have durable offsets."""
-        return set(self._durable)
+        """Groups that have durable offsets, or may come to have some."""
+        return self._durable.keys() | self.pending.group_ids()
 
     def put(self, group_id: str, partition: TopicPartition, committed: CommittedOffset) -> None:
         self._durable.setdefault(group_id, {})[partition] = committed

@@ -45,6 +45,9 @@ class PendingOffsets:
                     del self._by_producer[producer_id]
             self._forget(group_id, partition)
 
+    def group_ids(self) -> set[str]:
+        return set(self._producers)
+
     def of(self, group_id: str) -> set[TopicPartition]:
         """Partitions for which a transaction that may still be committed has an offset of the group."""
         return set(self._producers.get(group_id, ()))

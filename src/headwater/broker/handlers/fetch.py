@@ -166,6 +166,8 @@ def _read(
     found = _find(key, context)
     if isinstance(found, ErrorCode):
         return _error(asked, found)
+    if not found.is_open:
+        yield _give_way
     try:
         log = found.log
         error = found.check_epoch(asked.current_leader_epoch)
@@ -189,6 +191,10 @@ def _read(
         aborted_transactions=aborted,
         records=records,
     )
+
+
+def _give_way() -> None:
+    """To open a log takes a moment, and a reader may ask for thousands: others have a turn in between."""
 
 
 def _records(

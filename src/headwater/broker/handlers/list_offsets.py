@@ -1,5 +1,6 @@
 """ListOffsets: the start, the end, or the first record at or after a time, exact to the record."""
 
+import asyncio
 from collections import Counter
 from typing import Final
 
@@ -63,6 +64,8 @@ async def _list(
     partition = topic.partition(asked.partition_index) if topic is not None else None
     if partition is None:
         return _refused(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if not partition.is_open:
+        await asyncio.sleep(0)  # Opening takes a moment, and thousands may be asked for.
     try:
         error = partition.check_epoch(asked.current_leader_epoch)
         if error is not ErrorCode.NONE:

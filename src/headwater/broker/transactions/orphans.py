@@ -62,6 +62,8 @@ def _open_transactions(
 ) -> Iterator[tuple[TopicPartition, PartitionLog, ProducerIdAndEpoch]]:
     for topic in topics:
         for each in topic.partitions:
+            if not each.is_open:
+                continue  # It could not be recovered.
             epochs = {producer_id: state.epoch for producer_id, state in each.log.producers}
             for producer_id, _ in list(each.log.producers.transactions):
                 producer = ProducerIdAndEpoch(producer_id, epochs[producer_id])
