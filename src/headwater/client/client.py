@@ -129,17 +129,7 @@ class Client:
         stays before it), "skip", or a function of (record, error) after which reading goes on.
         """
         self._refuse_if_closed()
-        if group == "":
-            raise InvalidRequest(
-                what="the name of a group is empty", hint="leave out group= to read alone"
-            )
-        if not topics or (group is not None and partitions is not None):
-            raise InvalidRequest(
-                what="a consumer needs a topic"
-                if not topics
-                else "a group shares out the partitions",
-                hint="name a topic" if not topics else "leave out group= to choose partitions",
-            )
+        _refuse_unclear(topics, group, partitions)
         reading = Reading(
             topics=topics,
             group=group,
@@ -233,3 +223,29 @@ class Client:
                 hint="give one of them",
             )
         return OffsetRange(offsets.start, parse_position(str(until), now=now))
+
+
+def _refuse_unclear(
+    topics: tuple[str, ...], group: str | None, partitions: Sequence[int] | None
+) -> None:
+    if not topics:
+        raise InvalidRequest(what="a consumer needs a topic", hint="name a topic")
+    for topic in topics:
+        if not isinstance(topic, str):
+            raise InvalidRequest(
+                what=f"{topic!r} is not the name of a topic",
+                hint='name topics one by one, as in consumer("orders", "payments")',
+            )
+    if group == "":
+        raise InvalidRequest(
+            what="the name of a group is empty", hint="leave out group= to read alone"
+        )
+    if group is not None and partitions is not None:
+        raise InvalidRequest(
+            what="a group shares out the partitions", hint="leave out group= to choose partitions"
+        )
+    if partitions is not None and not partitions:
+        raise InvalidRequest(
+            what="partitions is empty, so there would be nothing to read",
+            hint="leave it out to read all of them",
+        )

@@ -29,6 +29,8 @@ from headwater.errors import Conflict, HeadwaterError, InvalidRequest
 
 _POLL_S = 0.2
 _AT_ONCE = 500
+_AT_MOST = 1_000_000
+"""What librdkafka hands over in one call."""
 _ANSWER_S = 1.0
 """How often the group is answered, also while there is enough at hand: who does not is expelled."""
 _GROUPLESS = "headwater-reader"
@@ -120,6 +122,7 @@ class Consumer:
 
     def batches(self, max_records: int = 500, max_wait_s: float = 1.0) -> Iterator[list[Record]]:
         """Lists of at most `max_records`, never empty; finished when the next one is asked for."""
+        _refuse_to_read_nothing(max_records)
         self._take_back()
         while True:
             batch = self.poll(max_records, max_wait_s)
@@ -131,6 +134,7 @@ class Consumer:
 
     def poll(self, max_records: int = 500, max_wait_s: float = 1.0) -> list[Record]:
         """What comes within `max_wait_s`, maybe nothing; finished when more is asked for."""
+        _refuse_to_read_nothing(max_records)
         self._ask_for_more()
         self._batch = []
         try:
@@ -147,6 +151,7 @@ class Consumer:
 
         `to` is written as `start=` is: "start", "end", 47, "+2", -3 (before the end), "@-15m".
         """
+        self._refuse_if_closed()
         chosen = [
             assigned
             for assigned in self._bounds.assigned
@@ -167,6 +172,7 @@ class Consumer:
 
     def commit(self) -> None:
         """Say in the middle of a body that the record is finished, and store that now."""
+        self._refuse_if_closed()
         self._finish()
         self._commit()
 
@@ -322,7 +328,7 @@ class Consumer:
                 wait_s = min(deadline_s - self._clock.monotonic_s(), _POLL_S)
                 if wait_s <= 0:
                     return
-                self._take_along(max_records - len(self._batch), wait_s)
+                self._take_along(min(max_records - len(self._batch), _AT_MOST), wait_s)
                 continue
             try:
                 record = self._read_ahead()
@@ -443,6 +449,14 @@ class Consumer:
                     hint="its last records will be read again, by their new owner",
                 ) from error
             raise error_of(error, doing=doing) from error
+
+
+def _refuse_to_read_nothing(max_records: int) -> None:
+    if max_records < 1:
+        raise InvalidRequest(
+            what=f"max_records is {max_records}, so there would never be a record",
+            hint="ask for one or more",
+        )
 
 
 def _partition_of(message: Any) -> Partition:
