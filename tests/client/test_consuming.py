@@ -316,7 +316,8 @@ def test_seek_takes_the_positions_that_start_takes(
 
 def test_seek_refuses_what_is_no_position(client: Client, topic: str) -> None:
     with client.consumer(topic) as records:
-        for to in ("yesterday", "1:2"):
+        wrong: list[Any] = ["yesterday", "1:2", 1.5, None]
+        for to in wrong:
             with pytest.raises(InvalidRequest):
                 records.seek(to)
 

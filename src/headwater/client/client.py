@@ -10,8 +10,9 @@ from confluent_kafka.admin import AdminClient
 
 from headwater.client.address import find_address, refuse_if_unreachable
 from headwater.client.admin import Admin
+from headwater.client.assignment import Reading
 from headwater.client.connection import Connection, Options
-from headwater.client.consumer import Consumer, Reading
+from headwater.client.consumer import Consumer
 from headwater.client.decoder import OnBad
 from headwater.client.kafka_errors import translated
 from headwater.client.log_offsets import LogOffsets
