@@ -15,10 +15,11 @@ from headwater.client.connection import Connection, Options
 from headwater.client.consumer import Consumer
 from headwater.client.decoder import OnBad
 from headwater.client.kafka_errors import translated
+from headwater.client.local_time import local_now
 from headwater.client.log_offsets import LogOffsets
 from headwater.client.offset_range import OffsetRange, parse_offset_range, parse_position
 from headwater.client.producer import Producer
-from headwater.client.record import Headers, Receipt, datetime_of
+from headwater.client.record import Headers, Receipt
 from headwater.client.value_format import FormatName
 from headwater.clock import Clock, SystemClock
 from headwater.errors import HeadwaterError, InvalidRequest
@@ -214,7 +215,7 @@ class Client:
         return opened
 
     def _range(self, start: str, until: str | int | None) -> OffsetRange:
-        now = datetime_of(self._clock.now_ms()).astimezone()
+        now = local_now(self._clock)
         offsets = parse_offset_range(start, now=now)
         if until is None:
             return offsets

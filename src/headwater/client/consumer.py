@@ -17,11 +17,12 @@ from headwater.client.assignment import Assignment, Reading, partition_of
 from headwater.client.connection import CONSUMING, Connection, Options
 from headwater.client.decoder import Decoder
 from headwater.client.kafka_errors import translated
+from headwater.client.local_time import local_now
 from headwater.client.log_offsets import LogOffsets
 from headwater.client.offset_range import Position, parse_position
 from headwater.client.read_bounds import Partition
 from headwater.client.read_trouble import ReadTrouble
-from headwater.client.record import Record, datetime_of
+from headwater.client.record import Record
 from headwater.client.value_format import value_format
 from headwater.clock import Clock, SystemClock
 from headwater.errors import HeadwaterError, InvalidRequest
@@ -137,7 +138,7 @@ class Consumer:
         """
         self._refuse_if_closed()
         if not isinstance(to, Position):
-            to = parse_position(str(to), now=datetime_of(self._clock.now_ms()).astimezone())
+            to = parse_position(str(to), now=local_now(self._clock))
         self._forget_read(self._assignment.seek(to, topic, partition))
 
     def commit(self) -> None:

@@ -17,9 +17,9 @@ from headwater.client.admin.standings import (
 )
 from headwater.client.connection import Connection
 from headwater.client.kafka_errors import error_of, translate, translated
+from headwater.client.local_time import local_now
 from headwater.client.log_offsets import LogOffsets
 from headwater.client.offset_range import parse_position
-from headwater.client.record import datetime_of
 from headwater.clock import Clock
 from headwater.errors import Conflict, NotFound
 
@@ -89,7 +89,7 @@ class Groups:
         """What `seek` would do; without `topics`, in every topic that the group has read."""
         before = self.committed(group)
         partitions = self._partitions(group, before, topics)
-        now = datetime_of(self._clock.now_ms()).astimezone()
+        now = local_now(self._clock)
         log = self._log.ranges(partitions)
         targets = self._log.resolve(parse_position(str(to), now=now), partitions)
         return SeekPlan(
