@@ -21,8 +21,9 @@ PREAMBLE = """# The command line
 <!-- Written by tools/cli_reference.py: change the commands, then run it again. -->
 
 `headwater`, or `hw` for short: a noun, then a verb. Every command works on the broker of this
-folder (found through `.headwater/`), on `$HEADWATER_BOOTSTRAP`, or on any Kafka: `--bootstrap
-host:port`, or `--profile NAME` for one that `headwater.toml` names:
+folder (found through `.headwater/`), or on any Kafka: the one of `$HEADWATER_BOOTSTRAP`, which
+counts for more than the folder, of `--bootstrap host:port`, which counts for more than both, or of
+`--profile NAME` for one that `headwater.toml` names:
 
 ```toml
 [profiles.prod]

@@ -40,11 +40,11 @@ def connect(
 ) -> "Client":
     """Connect to the broker of this folder, or to the one at `address`.
 
-    `address` is "host:port" or "kafka://host:port,host2:port". Without one: the broker of this
-    folder or a parent (`.headwater/broker.json`), then HEADWATER_BOOTSTRAP, then localhost:9092.
+    `address` is "host:port" or "kafka://host:port,host2:port". Without one: HEADWATER_BOOTSTRAP, then
+    the broker of this folder or a parent (`.headwater/broker.json`), then localhost:9092.
     `timeout_s` bounds every wait for the broker; `options` are librdkafka's, as for security.
-    `views` is the address of the server of views; without one: the server of this folder, then
-    HEADWATER_VIEWS_URL, then http://127.0.0.1:9090. Its token comes from HEADWATER_VIEWS_TOKEN.
+    `views` is the address of the server of views; without one: HEADWATER_VIEWS_URL, then the server
+    of this folder, then http://127.0.0.1:9090. Its token comes from HEADWATER_VIEWS_TOKEN.
     Raises Unavailable when nothing listens there.
 
         with hw.connect() as client:
