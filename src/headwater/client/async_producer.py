@@ -149,7 +149,7 @@ class AsyncProducer:
 
     def _end(self) -> None:
         try:
-            self._producer._drain(self._producer._under_way.copy())
+            self._producer._drain(None)
         finally:
             self._is_over = True
 

@@ -50,16 +50,18 @@ class Delivery:
         return self._receipt
 
     def _settle(self, error: confluent_kafka.KafkaError | None, message: Any) -> None:
-        if error is None:
-            self._receipt = Receipt(
-                message.topic(), message.partition(), message.offset(), message.timestamp()[1]
-            )
-        else:
+        try:
+            if error is None:
+                self._receipt = Receipt(
+                    message.topic(), message.partition(), message.offset(), message.timestamp()[1]
+                )
+                return
             failure = translate(error, doing=f"deliver a record to {message.topic()!r}")
             # In this order: who sees it here, on another thread, tells the producer to forget it.
             self._producer._note_failure(self, failure)  # noqa: SLF001
             self._error = failure
-        self._producer._under_way.discard(self)  # noqa: SLF001
+        finally:  # whatever interrupts it: who flushes must not wait for it any more
+            self._producer._under_way.discard(self)  # noqa: SLF001
 
 
 class Producer:
@@ -127,7 +129,8 @@ class Producer:
     def close(self) -> None:
         """The same as `flush`; nothing can be sent afterwards."""
         self.is_closed = True
-        self.flush()
+        self._drain(None)
+        self._raise_failures()
 
     def __enter__(self) -> Self:
         return self
@@ -173,20 +176,28 @@ class Producer:
         self, arguments: dict[str, Any], delivery: Delivery, on_delivery: OnDelivery
     ) -> bool:
         """Whether there was room for the record."""
-        self._under_way.add(delivery)  # before it is: its answer may come on another thread at once
         try:
-            self._kafka.produce(**arguments, on_delivery=on_delivery)
+            self._hand_over(arguments, delivery, on_delivery)
             self._kafka.poll(0)
         except BufferError:
-            self._under_way.discard(delivery)
             return False
         except SystemError as error:
             raise KeyboardInterrupt from error  # as in `translated`, without its cost per record
         except (confluent_kafka.KafkaException, ValueError, TypeError) as error:
-            self._under_way.discard(delivery)
             _refuse_key(arguments["key"])
             raise refusal_of(error, doing=f"send to {arguments['topic']!r}") from error
         return True
+
+    def _hand_over(
+        self, arguments: dict[str, Any], delivery: Delivery, on_delivery: OnDelivery
+    ) -> None:
+        try:
+            # Before it is: its answer may come at once, on another thread.
+            self._under_way.add(delivery)
+            self._kafka.produce(**arguments, on_delivery=on_delivery)
+        except BaseException:
+            self._under_way.discard(delivery)
+            raise
 
     def _refuse_to_wait(self, topic: str) -> Unavailable:
         return Unavailable(
@@ -211,14 +222,14 @@ class Producer:
                     hint="it may still arrive: ask again, or flush()",
                 )
 
-    def _drain(self, deliveries: set[Delivery], timeout_s: float | None = None) -> None:
-        """Wait until each of these records has an answer."""
+    def _drain(self, deliveries: set[Delivery] | None, timeout_s: float | None = None) -> None:
+        """Wait until each of these records has an answer, or every one that librdkafka has."""
         limit_s = None if timeout_s is None else self._clock.monotonic_s() + timeout_s
         # Every record ends within message.timeout.ms, so this loop ends without a limit of its own.
-        while waiting := deliveries & self._under_way:
+        while count := len(self._kafka if deliveries is None else deliveries & self._under_way):
             if limit_s is not None and self._clock.monotonic_s() > limit_s:
                 raise Unavailable(
-                    what=f"{len(waiting)} records are still on their way after {timeout_s} s",
+                    what=f"{count} records are still on their way after {timeout_s} s",
                     hint="call flush() again, or wait longer",
                 )
             with translated("flush"):
