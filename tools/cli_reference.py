@@ -36,7 +36,7 @@ with `--json` ([the contract](cli-json.md)). Results go to stdout; messages, pro
 questions go to stderr. An error is one sentence and a `hint:` on stderr.
 
 **Exit codes.** 0 ok, 1 failed, 2 usage, 3 not found, 4 unreachable, 5 refused (conflict), 130
-stopped by Ctrl-C. A reader that has had enough (`| head -1`) is not an error.
+stopped by Ctrl-C, 143 by SIGTERM. A reader that has had enough (`| head -1`) is not an error.
 
 **Destructive commands** (`topic delete`, `topic trim`, `group seek`, `group delete`) print their
 plan and ask. Without a terminal they refuse with exit code 2 unless `--yes` is given. `trim` and

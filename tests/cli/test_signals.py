@@ -1,4 +1,4 @@
-"""Ctrl-C and a reader that leaves: no stack trace, no noise."""
+"""Ctrl-C, SIGTERM and a reader that leaves: no stack trace, no noise."""
 
 import signal
 import subprocess
@@ -39,6 +39,19 @@ def test_ctrl_c_keeps_the_place_of_a_group(
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=20) == (b"", b"")
     assert client.admin.groups.describe(group).partitions[0].committed in (0, 1)
+
+
+def test_sigterm_leaves_the_group_as_ctrl_c_does(
+    headwater_process: Start, client: Client, topic: str, group: str
+) -> None:
+    client.send(topic, "there")
+    process = headwater_process("topic", "tail", topic, "--group", group, "-f", "%v\\n")
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.terminate()
+    assert process.communicate(timeout=20) == (b"", b"")
+    assert process.returncode == 143
+    assert client.admin.groups.describe(group).members == ()
 
 
 @pytest.mark.parametrize(
