@@ -149,13 +149,13 @@ class Groups:
             timeout_s=timeout_s,
         )
 
-    def refuse_if_live(self, group: str) -> None:
+    def refuse_if_live(self, group: str, *, to: str = "be moved") -> None:
+        """Raise Conflict while the group has members: until they are gone it cannot `to`."""
         found = self._standings.members([group])[group]
         members = len(found.members) if found else 0
         if members:
             raise Conflict(
-                what=f"group {group!r} has {members} live member{'s' * (members != 1)}, "
-                "so its position cannot be moved",
+                what=f"group {group!r} has {members} live member{'s' * (members != 1)}, so it cannot {to}",
                 hint=f"stop its consumers first; headwater group describe {group} shows them",
             )
 
