@@ -59,7 +59,7 @@ def test_only_the_partitions_named_are_read(client: Client, new_topic: Callable[
     topic = new_topic(partitions=3)
     fill(client, topic, 9, partitions=3)
     assert values(client, topic, until="end", partitions=[1]) == [1, 4, 7]
-    with pytest.raises(InvalidRequest, match="no partition 5"):
+    with pytest.raises(NotFound, match="no partition 5"):
         client.consumer(topic, partitions=[5])
 
 

@@ -18,7 +18,7 @@ from headwater.client.log_offsets import LogOffsets
 from headwater.client.offset_range import Bounds, OffsetRange, Position
 from headwater.client.read_bounds import Partition, ReadBounds
 from headwater.client.value_format import FormatName
-from headwater.errors import Conflict, HeadwaterError, InvalidRequest
+from headwater.errors import Conflict, HeadwaterError, InvalidRequest, NotFound
 
 _log = logging.getLogger("headwater.client")
 
@@ -137,7 +137,7 @@ class Assignment:
             wanted = self._reading.partitions or sorted(metadata.partitions)
             missing = set(wanted) - set(metadata.partitions)
             if missing:
-                raise InvalidRequest(
+                raise NotFound(
                     what=f"topic {topic!r} has no partition {min(missing)}",
                     hint=f"it has partitions 0 to {len(metadata.partitions) - 1}",
                 )
