@@ -25,9 +25,8 @@ class LazyGroup(click.Group):
         self.summaries = summaries
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if (
-            not args
-        ):  # whoever types only the name wants to know what there is, not that it is wrong
+        # Whoever types only the name wants to know what there is; a shell that completes it does not.
+        if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(USAGE)
         return super().parse_args(ctx, args)
