@@ -21,8 +21,9 @@ PREAMBLE = """# The command line
 <!-- Written by tools/cli_reference.py: change the commands, then run it again. -->
 
 `headwater`, or `hw` for short: a noun, then a verb. Every command works on the broker of this
-folder (found through `.headwater/`), on `$HEADWATER_BOOTSTRAP`, or on any Kafka: `--bootstrap
-host:port`, or `--profile NAME` for one that `headwater.toml` names:
+folder (found through `.headwater/`), or on any Kafka: the one of `$HEADWATER_BOOTSTRAP`, which
+counts for more than the folder, of `--bootstrap host:port`, which counts for more than both, or of
+`--profile NAME` for one that `headwater.toml` names:
 
 ```toml
 [profiles.prod]
@@ -35,7 +36,7 @@ with `--json` ([the contract](cli-json.md)). Results go to stdout; messages, pro
 questions go to stderr. An error is one sentence and a `hint:` on stderr.
 
 **Exit codes.** 0 ok, 1 failed, 2 usage, 3 not found, 4 unreachable, 5 refused (conflict), 130
-stopped by Ctrl-C. A reader that has had enough (`| head -1`) is not an error.
+stopped by Ctrl-C, 143 by SIGTERM. A reader that has had enough (`| head -1`) is not an error.
 
 **Destructive commands** (`topic delete`, `topic trim`, `group seek`, `group delete`) print their
 plan and ask. Without a terminal they refuse with exit code 2 unless `--yes` is given. `trim` and

@@ -1,5 +1,5 @@
 """`python -m headwater` is `headwater`."""
 
-from headwater.cli.main import main
+from headwater.cli.start import main
 
 main()

@@ -62,9 +62,18 @@ def test_seek_beyond_the_end_says_where_it_goes_instead(
 ) -> None:
     done = headwater("group", "seek", billing, "--to", asked, "--yes")
     assert done.rows == [[topic, "0", "4", "10", "10"]]
-    assert f"{topic}/0: no offset {asked} there, the nearest end is taken" in done.err
+    assert f"{topic}/0 ends at 10: the group goes there, for there is no offset {asked}" in done.err
     assert client.admin.groups.describe(billing).partitions[0].committed == 10
     assert "no offset" not in headwater("group", "seek", billing, "--to", "10", "--yes").err
+
+
+def test_seek_before_the_start_says_where_it_goes_instead(
+    headwater: Run, topic: str, billing: str
+) -> None:
+    assert headwater("topic", "trim", topic, "--before", "6", "--yes").code == 0
+    done = headwater("group", "seek", billing, "--to", "5", "--yes")
+    assert done.rows == [[topic, "0", "4", "6", "10"]]
+    assert f"{topic}/0 starts at 6: the group goes there, for there is no offset 5" in done.err
 
 
 def test_seek_to_where_another_group_stands(headwater: Run, client: Client, billing: str) -> None:
@@ -83,6 +92,20 @@ def test_a_group_with_live_members_is_refused_with_5(
         assert "has 1 live member" in result.err
         assert "stop its consumers first" in result.err
         assert headwater("group", "delete", billing, "--yes").code == 5
+
+
+def test_no_group_is_deleted_if_one_of_them_cannot_be(
+    headwater: Run, client: Client, topic: str, billing: str
+) -> None:
+    idle = f"{billing}-idle"
+    assert headwater("group", "seek", idle, "--to", "start", "--topic", topic, "--yes").code == 0
+    with client.consumer(topic, group=billing) as records:
+        next(records)
+        result = headwater("group", "delete", idle, billing, "--yes")
+        assert result.code == 5
+        assert f"group {billing!r} has 1 live member, so it cannot be deleted" in result.err
+    assert idle in [found.group for found in client.admin.groups.list()]
+    assert headwater("group", "delete", idle, idle, "--yes").rows == [[idle, "empty", "0", "10"]]
 
 
 @pytest.mark.parametrize(

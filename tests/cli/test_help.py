@@ -1,5 +1,6 @@
 """Help: fast, complete, and the same words everywhere."""
 
+import os
 import re
 import subprocess
 import sys
@@ -94,3 +95,26 @@ def test_no_hint_names_a_command_that_does_not_exist() -> None:
         words = named.split()
         known = " ".join(words[:3]) in paths or " ".join(words[:2]) in paths | later
         assert known or words[1] in ("import", "package"), named
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("headwater to", {"topic"}),
+        ("headwater topic de", {"describe", "delete"}),
+        ("headwater topic ", {"create", "list", "tail"}),
+        ("headwater topic tail --of", {"--offset"}),
+    ],
+)
+def test_the_shell_completes_commands_and_options(typed: str, offered: set[str]) -> None:
+    words = typed.split(" ")
+    typing = {"COMP_WORDS": typed, "COMP_CWORD": str(len(words) - 1)}
+    completed = subprocess.run(
+        [sys.executable, "-m", "headwater"],
+        env={**os.environ, **typing, "_HEADWATER_COMPLETE": "bash_complete"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert offered <= {line.partition(",")[2] for line in completed.stdout.splitlines()}
+    assert completed.stderr == ""

@@ -91,3 +91,7 @@ def test_the_tests_of_a_new_folder_pass(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout[-3_000:]
     assert "4 passed" in done.stdout
+
+
+def test_what_is_said_to_come_next_can_be_pasted(tmp_path: Path) -> None:
+    assert "next: cd 'my shop' && pytest" in init(tmp_path, "my shop").stdout

@@ -37,3 +37,19 @@ def test_a_broken_file_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / "headwater.toml").write_text(content)
     with pytest.raises(InvalidRequest, match=r"headwater\.toml"):
         find_profile("prod", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ('kafak = "prod:9092"', "did you mean kafka?"),
+        ('user = "me"', "known settings: kafka, options, spark, spark_conf, state, views"),
+    ],
+)
+def test_a_setting_that_no_profile_has_is_refused_and_not_passed_over(
+    tmp_path: Path, line: str, hint: str
+) -> None:
+    (tmp_path / "headwater.toml").write_text(f"[profiles.prod]\n{line}\n")
+    with pytest.raises(InvalidRequest, match="profile 'prod' has an unknown setting") as refused:
+        find_profile("prod", tmp_path)
+    assert refused.value.hint == hint

@@ -1,7 +1,8 @@
-"""Ctrl-C and a reader that leaves: no stack trace, no noise."""
+"""Ctrl-C, SIGTERM and a reader that leaves: no stack trace, no noise."""
 
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -39,6 +40,41 @@ def test_ctrl_c_keeps_the_place_of_a_group(
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=20) == (b"", b"")
     assert client.admin.groups.describe(group).partitions[0].committed in (0, 1)
+
+
+INTERRUPT_WHILE_CLICK_IS_LOADED = """
+import os, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["headwater", "topic", "list"]
+import runpy
+runpy.run_module("headwater", run_name="__main__")
+"""
+
+
+def test_ctrl_c_while_the_command_is_loaded_prints_no_stack() -> None:
+    command = [sys.executable, "-c", INTERRUPT_WHILE_CLICK_IS_LOADED]
+    ended = subprocess.run(command, capture_output=True, check=False, timeout=30)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, b"", b"")
+
+
+def test_sigterm_leaves_the_group_as_ctrl_c_does(
+    headwater_process: Start, client: Client, topic: str, group: str
+) -> None:
+    client.send(topic, "there")
+    process = headwater_process("topic", "tail", topic, "--group", group, "-f", "%v\\n")
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.terminate()
+    assert process.communicate(timeout=20) == (b"", b"")
+    assert process.returncode == 143
+    assert client.admin.groups.describe(group).members == ()
 
 
 @pytest.mark.parametrize(

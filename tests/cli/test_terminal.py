@@ -58,6 +58,37 @@ def test_lists_are_tables(on_terminal: Ask, topic: str) -> None:
     assert topic in screen
 
 
+def test_a_name_that_is_too_long_for_its_column_is_shown_whole(
+    on_terminal: Ask, client: Client
+) -> None:
+    name = "t-" + "x" * 150 + "-its-end"
+    client.admin.topics.create(name, replicas=1)
+    try:
+        _, screen = on_terminal("topic", "list", name)
+    finally:
+        client.admin.topics.delete(name)
+    assert name in "".join(line.split(" ")[1] for line in screen.split("\r\n") if "x" in line)
+
+
+def test_a_line_that_is_typed_gets_its_receipt_before_the_next_one(
+    environment: dict[str, str], topic: str
+) -> None:
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "headwater", "topic", "produce", topic]
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), slave)
+    with subprocess.Popen(command, env=environment, close_fds=True, **streams) as process:  # type: ignore[call-overload]
+        os.close(slave)
+        os.write(master, b"typed\n")
+        screen = ""
+        while f"{topic}/0 offset 0" not in screen:
+            readable, _, _ = select.select([master], [], [], 30)
+            assert readable, f"nothing more is printed: {screen}"
+            screen += os.read(master, 4096).decode()
+        os.write(master, b"\x04")  # Ctrl-D
+        assert process.wait(30) == 0
+    os.close(master)
+
+
 def test_json_stays_json(on_terminal: Ask, topic: str) -> None:
     code, screen = on_terminal("topic", "list", topic, "--json")
     assert code == 0

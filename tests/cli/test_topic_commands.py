@@ -60,6 +60,33 @@ def test_describe_shows_settings_that_were_changed(
     assert len(everything["configs"]) > 10
 
 
+def test_an_alter_that_is_refused_changes_nothing(
+    headwater: Run, client: Client, topic: str
+) -> None:
+    result = headwater("topic", "alter", topic, "--set", "retention.ms=5000", "--partitions", 1)
+    assert result.code == 2
+    assert f"topic {topic!r} has 1 partition already, so 1 would not be more" in result.err
+    values = {config.name: config.value for config in client.admin.topics.configs(topic)}
+    assert values["retention.ms"] == "-1"
+
+
+def test_a_topic_named_twice_is_deleted_once(headwater: Run, new_topic: Callable[..., str]) -> None:
+    topic = new_topic()
+    result = headwater("topic", "delete", topic, topic, "--yes")
+    assert (result.code, result.rows, result.err) == (0, [[topic, "1", "0"]], f"deleted {topic}\n")
+
+
+def test_a_pattern_that_only_internal_topics_match_says_how_to_see_them(
+    headwater: Run, client: Client
+) -> None:
+    client.admin.topics.create("__t-hidden", replicas=1)
+    try:
+        assert headwater("topic", "list", "__t-hid.*").err == "--internal shows __t-hidden\n"
+        assert headwater("topic", "list", "__t-hid.*", "--internal").rows[0][0] == "__t-hidden"
+    finally:
+        client.admin.topics.delete("__t-hidden")
+
+
 def test_alter_shows_before_and_after(headwater: Run, topic: str) -> None:
     result = headwater("topic", "alter", topic, "--set", "retention.ms=5000", "--partitions", 2)
     assert result.rows[0][:2] == [topic, "retention.ms"]
@@ -182,7 +209,52 @@ class TestProduce:
     def test_a_key_separator(self, headwater: Run, client: Client, topic: str) -> None:
         headwater("topic", "produce", topic, "-K", ":", stdin=b"7:a:b\n8:c\n")
         assert self.read(client, topic) == [("7", b"a:b"), ("8", b"c")]
-        assert headwater("topic", "produce", topic, "-K", ":", stdin=b"none\n").code == 2
+
+    def test_what_stands_before_a_line_without_a_key_is_written_and_told(
+        self, headwater: Run, client: Client, topic: str
+    ) -> None:
+        lines = b"7:a\n8:b\nnone\n9:c\n"
+        result = headwater("topic", "produce", topic, "-K", ":", stdin=lines)
+        assert result.code == 1
+        assert [row[2] for row in result.rows] == ["0", "1"]
+        assert "no ':' between key and value in line 3: b'none'" in result.err
+        assert "the records before it were written" in result.err
+        assert client.admin.topics.sizes([topic]) == {topic: 2}
+
+    def test_nothing_is_written_if_a_value_has_no_key(
+        self, headwater: Run, client: Client, topic: str
+    ) -> None:
+        result = headwater("topic", "produce", topic, "-K", ":", "7:a", "none")
+        assert (result.code, result.out) == (1, "")
+        assert client.admin.topics.sizes([topic]) == {topic: 0}
+
+    def test_what_was_stored_is_told_before_what_was_not(
+        self, headwater: Run, new_topic: Callable[..., str]
+    ) -> None:
+        topic = new_topic(**{"max.message.bytes": "2000"})
+        lines = b"a\n" + b"x" * 5000 + b"\nb\n"
+        result = headwater("topic", "produce", topic, stdin=lines)
+        assert result.code == 1
+        assert "max.message.bytes" in result.err
+        assert [row[2] for row in result.rows] == [str(n) for n in range(len(result.rows))]
+
+    @pytest.mark.parametrize("verb", [["produce"], ["tail", "-o", ":end"]])
+    def test_a_partition_that_is_not_there_is_3_with_those_that_are(
+        self, headwater: Run, topic: str, verb: list[str]
+    ) -> None:
+        values = ["x"] if verb == ["produce"] else []
+        result = headwater("topic", *verb, topic, *values, "-p", 9)
+        assert (result.code, result.out) == (3, "")
+        assert f"topic {topic!r} has no partition 9" in result.err
+        assert "it has partitions 0 to 0" in result.err
+
+    def test_a_time_that_the_topic_does_not_take_names_the_limits(
+        self, headwater: Run, topic: str
+    ) -> None:
+        result = headwater("topic", "produce", topic, "x", "--timestamp", 9_999_999_999_999)
+        assert result.code == 1
+        assert "its time is further from the broker's clock than the topic allows" in result.err
+        assert "message.timestamp.after.max.ms" in result.err
 
     def test_a_tombstone(self, headwater: Run, client: Client, topic: str) -> None:
         headwater("topic", "produce", topic, "-k", "gone", "--tombstone")

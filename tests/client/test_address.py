@@ -48,12 +48,13 @@ def test_the_broker_of_this_folder_is_found_from_a_folder_inside(tmp_path: Path)
     assert find_address(folder=inside).bootstrap == "127.0.0.1:4711"
 
 
-def test_the_folder_comes_before_the_environment(
+def test_the_environment_comes_before_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    leave_broker_file(tmp_path, json.dumps({"bootstrap": "127.0.0.1:4711", "pid": 1}))
     monkeypatch.setenv("HEADWATER_BOOTSTRAP", "elsewhere:1")
     assert find_address(folder=tmp_path).bootstrap == "elsewhere:1"
-    leave_broker_file(tmp_path, json.dumps({"bootstrap": "127.0.0.1:4711", "pid": 1}))
+    monkeypatch.setenv("HEADWATER_BOOTSTRAP", "")
     assert find_address(folder=tmp_path).bootstrap == "127.0.0.1:4711"
 
 

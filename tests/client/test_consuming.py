@@ -59,7 +59,7 @@ def test_only_the_partitions_named_are_read(client: Client, new_topic: Callable[
     topic = new_topic(partitions=3)
     fill(client, topic, 9, partitions=3)
     assert values(client, topic, until="end", partitions=[1]) == [1, 4, 7]
-    with pytest.raises(InvalidRequest, match="no partition 5"):
+    with pytest.raises(NotFound, match="no partition 5"):
         client.consumer(topic, partitions=[5])
 
 
@@ -85,13 +85,58 @@ def test_an_empty_name_of_a_group_is_refused(client: Client, topic: str) -> None
         client.consumer(topic, group="")
 
 
-def test_a_closed_consumer_says_so(client: Client, topic: str) -> None:
-    with client.consumer(topic) as records:
+@pytest.mark.parametrize(
+    ("reading", "sentence"),
+    [
+        ({"on_bad": "ignore"}, "on_bad is 'ignore'"),
+        ({"partitions": []}, "partitions is empty"),
+        ({"partitions": [0], "group": "g"}, "a group shares out the partitions"),
+    ],
+)
+def test_a_wish_that_cannot_be_meant_is_refused_before_anything_is_read(
+    client: Client, topic: str, reading: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(InvalidRequest, match=sentence) as refused:
+        client.consumer(topic, **reading)
+    assert refused.value.hint
+
+
+def test_a_list_of_topics_is_told_how_topics_are_named(client: Client) -> None:
+    names: Any = ["orders", "payments"]
+    with pytest.raises(InvalidRequest, match="one by one"):
+        client.consumer(names)
+
+
+def test_a_batch_of_no_records_is_refused_not_waited_for(client: Client, topic: str) -> None:
+    with client.consumer(topic, until="end") as records:
+        with pytest.raises(InvalidRequest, match="max_records is 0"):
+            next(records.batches(0))
+        with pytest.raises(InvalidRequest, match="max_records is -1"):
+            records.poll(-1)
+
+
+def test_a_batch_may_be_larger_than_what_librdkafka_hands_over_at_once(
+    client: Client, topic: str
+) -> None:
+    fill(client, topic, 3)
+    with client.consumer(topic, until="end") as records:
+        assert [record.value for record in records.poll(2_000_000, 30)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("is_member", [True, False])
+def test_a_closed_consumer_says_so(
+    client: Client, topic: str, group: str, *, is_member: bool
+) -> None:
+    with client.consumer(topic, group=group if is_member else None) as records:
         pass
     with pytest.raises(InvalidRequest, match="the consumer is closed"):
         next(iter(records))
     with pytest.raises(InvalidRequest, match="the consumer is closed"):
         records.poll()
+    with pytest.raises(InvalidRequest, match="the consumer is closed"):
+        records.seek("start")
+    with pytest.raises(InvalidRequest, match="the consumer is closed"):
+        records.commit()
 
 
 def test_a_record_is_committed_only_after_its_body(client: Client, topic: str, group: str) -> None:
@@ -271,7 +316,8 @@ def test_seek_takes_the_positions_that_start_takes(
 
 def test_seek_refuses_what_is_no_position(client: Client, topic: str) -> None:
     with client.consumer(topic) as records:
-        for to in ("yesterday", "1:2"):
+        wrong: list[Any] = ["yesterday", "1:2", 1.5, None]
+        for to in wrong:
             with pytest.raises(InvalidRequest):
                 records.seek(to)
 

@@ -74,7 +74,7 @@ def test_a_group_with_live_members_is_not_moved(client: Client, topic: str, grou
         next(records)
         records.commit()
         plan = client.admin.groups.plan_seek(group, to="start")
-        with pytest.raises(Conflict, match="1 live member, so its position cannot be moved"):
+        with pytest.raises(Conflict, match="1 live member, so it cannot be moved"):
             client.admin.groups.seek(plan)
         with pytest.raises(Conflict, match="live members"):
             client.admin.groups.delete(group)

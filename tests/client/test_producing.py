@@ -107,6 +107,8 @@ def test_a_value_that_is_nested_without_end_is_refused(client: Client, topic: st
         ({"headers": {"a": 1}}, "the value of header 'a' is text or bytes, not int"),
         ({"headers": "abc"}, "headers are pairs"),
         ({"headers": 5}, "headers are pairs"),
+        ({"timestamp": 1795016739.5}, "a time is a datetime or whole milliseconds"),
+        ({"timestamp": "2026-09-01"}, "a time is a datetime or whole milliseconds"),
     ],
 )
 def test_a_part_of_the_wrong_type_is_named_with_what_would_do(

@@ -1,4 +1,4 @@
-"""Where the server of views is: given, of this folder, of the environment, or the default."""
+"""Where the server of views is: given, of the environment, of this folder, or the default."""
 
 import json
 from pathlib import Path
@@ -21,12 +21,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_first_place_that_has_it_counts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = folder.parents[1] / ".headwater/views/views.json"
     assert str(find_view_address(folder=folder)) == "http://127.0.0.1:9090"
-    monkeypatch.setenv("HEADWATER_VIEWS_URL", "https://views.example/shop/")
-    found = find_view_address(folder=folder)
-    assert (str(found), found.origin) == ("https://views.example:443/shop", "HEADWATER_VIEWS_URL")
     file.write_text(json.dumps({"http": "http://[::1]:7"}))
     found = find_view_address(folder=folder)
     assert (found.host, found.port, found.origin) == ("::1", 7, str(file))
+    monkeypatch.setenv("HEADWATER_VIEWS_URL", "https://views.example/shop/")
+    found = find_view_address(folder=folder)
+    assert (str(found), found.origin) == ("https://views.example:443/shop", "HEADWATER_VIEWS_URL")
     assert str(find_view_address("localhost:9", folder=folder)) == "http://localhost:9"
 
 

@@ -20,6 +20,7 @@ NOT_FOUND = 3
 UNREACHABLE = 4
 REFUSED = 5
 INTERRUPTED = 130
+TERMINATED = 143
 
 _CODES: dict[type[BaseException], int] = {
     NotFound: NOT_FOUND,

@@ -1,5 +1,6 @@
 """`headwater init`."""
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -29,7 +30,8 @@ def command(session: Session, folder: Path) -> None:
     """
     files = _copy(folder)
     session.output.done(
-        f"made {folder}: {', '.join(files)}\nnext: cd {folder} && pytest, then see README.md",
+        f"made {folder}: {', '.join(files)}\n"
+        f"next: cd {shlex.quote(str(folder))} && pytest, then see README.md",
         {"folder": str(folder), "files": files},
     )
 

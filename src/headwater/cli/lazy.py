@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from headwater.cli.exit_codes import USAGE
 from headwater.cli.global_flags import global_options
 
 
@@ -22,6 +23,13 @@ class LazyGroup(click.Group):
         super().__init__(name, params=global_options(), **attrs)
         self._package = package
         self.summaries = summaries
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # Whoever types only the name wants to know what there is; a shell that completes it does not.
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(USAGE)
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(self.summaries)

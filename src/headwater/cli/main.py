@@ -4,8 +4,10 @@ No stack trace reaches a user for what Headwater expects: an error is a sentence
 """
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 
 import click
 
@@ -47,11 +49,16 @@ root = LazyGroup("headwater", package="headwater.cli", summaries=COMMANDS, help=
 root = click.version_option(package_name="headwater", prog_name="headwater")(root)
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: a command ends as after Ctrl-C. It leaves its group, and removes what is only its own."""
+
+
 def main() -> None:
     """Run the command line of this process and exit with its code."""
     if "_HEADWATER_COMPLETE" in os.environ:
         root.main(prog_name="headwater", complete_var="_HEADWATER_COMPLETE")
     occupy_closed_descriptors()
+    signal.signal(signal.SIGTERM, _terminate)
     sys.exit(run(sys.argv[1:]))
 
 
@@ -67,8 +74,8 @@ def run(arguments: Sequence[str]) -> int:
     except HeadwaterError as error:
         _print_error(error.what, error.hint)
         return exit_codes.exit_code_of(error)
-    except (KeyboardInterrupt, click.Abort):
-        return exit_codes.INTERRUPTED
+    except (KeyboardInterrupt, click.Abort) as stop:
+        return exit_codes.TERMINATED if isinstance(stop, Terminated) else exit_codes.INTERRUPTED
     except OverflowError:
         _print_error("a number is too large", "offsets and times have 63 bits, most counts 31")
         return exit_codes.USAGE
@@ -87,6 +94,10 @@ def run(arguments: Sequence[str]) -> int:
         _print_error(*sentence)
         return exit_codes.FAILED
     return code
+
+
+def _terminate(_signal: int, _frame: FrameType | None) -> None:
+    raise Terminated
 
 
 def _invoke(arguments: Sequence[str]) -> int:

@@ -6,7 +6,7 @@ Results go to stdout and nothing else does; messages and progress go to stderr.
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from headwater.cli.streams import is_terminal
 from headwater.client.record_json import as_json
@@ -90,7 +90,9 @@ def _print_table(columns: Sequence[str], rows: Iterable[Row], title: str) -> Non
     table = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         is_number = all(isinstance(row.get(column), int | float | None) for row in kept)
-        table.add_column(column, justify="right" if is_number and kept else "left")
+        justify: Literal["left", "right"] = "right" if is_number and kept else "left"
+        # Long names go on in the next line: two that differ at their end must not look the same.
+        table.add_column(column, justify=justify, overflow="fold")
     for row in kept:
         table.add_row(*(Text(_text(row.get(column))) for column in columns))
     Console(file=sys.stdout, soft_wrap=False).print(table)

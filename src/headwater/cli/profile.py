@@ -14,7 +14,7 @@
 import difflib
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _profile(name: str, content: Any, path: Path | None) -> Profile:
     written = content if isinstance(content, dict) else {"kafka": content}
+    _refuse_unknown(name, written, path)
     texts = {each: written.get(each) for each in ("kafka", "spark", "state", "views")}
     tables = {each: written.get(each, {}) for each in ("options", "spark_conf")}
     are_right = isinstance(content, dict) and all(
@@ -90,6 +91,18 @@ def _profile(name: str, content: Any, path: Path | None) -> Profile:
             )
     conf = {each: _conf(value) for each, value in tables["spark_conf"].items()}
     return Profile(name, options=tables["options"], spark_conf=conf, **texts)
+
+
+def _refuse_unknown(name: str, written: Mapping[str, Any], path: Path | None) -> None:
+    """With `kafak = ...` passed over, a command would be run on the broker of this folder."""
+    known = [each.name for each in fields(Profile) if each.name != "name"]
+    unknown = [each for each in written if each not in known]
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], known, n=1)
+        raise InvalidRequest(
+            what=f"{path}: profile {name!r} has an unknown setting {unknown[0]!r}",
+            hint=f"did you mean {near[0]}?" if near else f"known settings: {', '.join(known)}",
+        )
 
 
 def _conf(value: Any) -> str:

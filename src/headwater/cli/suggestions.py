@@ -15,6 +15,15 @@ def require_topic(client: "Client", topic: str, *, to_write: bool = False) -> No
     _require("topic", topic, client.admin.topics.names(), create)
 
 
+def require_partition(client: "Client", topic: str, partition: int) -> None:
+    count = len(client.admin.topics.describe(topic).partitions)
+    if partition >= count:
+        raise NotFound(
+            what=f"topic {topic!r} has no partition {partition}",
+            hint=f"it has partitions 0 to {count - 1}",
+        )
+
+
 def require_group(client: "Client", group: str) -> None:
     _require("group", group, (found.group for found in client.admin.groups.list()))
 

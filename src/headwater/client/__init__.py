@@ -73,12 +73,14 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        message = f"module 'headwater.client' has no attribute {name!r}"
-        raise AttributeError(message)
-    return getattr(import_module(home), name)
+if not TYPE_CHECKING:  # a type checker that sees it believes in every name
+
+    def __getattr__(name: str) -> object:
+        home = _HOMES.get(name)
+        if home is None:
+            message = f"module 'headwater.client' has no attribute {name!r}"
+            raise AttributeError(message)
+        return getattr(import_module(home), name)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Where the broker is: the address given, this folder's broker, the environment, or localhost.
+"""Where the broker is: the address given, that of the environment, this folder's broker, or localhost.
 
 `headwater dev` and `headwater serve` leave `.headwater/broker.json` in their folder:
 `{"bootstrap": "127.0.0.1:9092", "pid": 4711}`.
@@ -39,13 +39,11 @@ def find_address(address: str | None = None, *, folder: Path | None = None) -> A
                 what=f"{address!r} is not an address of a broker", hint='write "host:port"'
             )
         return Address(_parse(address), "given")
-    of_folder = _broker_of(folder or Path.cwd())
-    if of_folder is not None:
-        return of_folder
     from_environment = os.environ.get("HEADWATER_BOOTSTRAP")
     if from_environment:
         return Address(_parse(from_environment), "HEADWATER_BOOTSTRAP")
-    return Address(DEFAULT_BOOTSTRAP, "default")
+    of_folder = _broker_of(folder or Path.cwd())
+    return of_folder or Address(DEFAULT_BOOTSTRAP, "default")
 
 
 def refuse_if_unreachable(address: Address) -> None:

@@ -99,9 +99,10 @@ class AsyncProducer:
         """Queue one record; returns before it is stored. `value=None` is a tombstone."""
         producer = self._producer
         arguments = producer._arguments(topic, value, key, headers, timestamp, partition)
-        delivery = AsyncDelivery(self, Delivery(producer))
+        own = Delivery(producer)
+        delivery = AsyncDelivery(self, own)
         deadline = self._loop.time() + producer._timeout_s
-        while not producer._offer(arguments, delivery._settle):
+        while not producer._offer(arguments, own, delivery._settle):
             self._room.clear()
             try:
                 async with asyncio.timeout_at(deadline):
@@ -112,11 +113,15 @@ class AsyncProducer:
         return delivery
 
     async def flush(self, timeout_s: float | None = None) -> None:
-        """Wait until every record sent so far is stored; raise if one was not."""
+        """Wait until every record sent so far is stored; raise if one was not.
+
+        What other tasks send meanwhile is not waited for.
+        """
         if self._flushing.is_closing:
             await self.close()
         else:
-            await self._flushing.run(partial(self._producer._drain, timeout_s))
+            sent = self._producer._under_way.copy()
+            await self._flushing.run(partial(self._producer._drain, sent, timeout_s))
             self._producer._raise_failures()
 
     async def close(self) -> None:
@@ -144,7 +149,7 @@ class AsyncProducer:
 
     def _end(self) -> None:
         try:
-            self._producer._drain()
+            self._producer._drain(None)
         finally:
             self._is_over = True
 

@@ -10,14 +10,16 @@ from confluent_kafka.admin import AdminClient
 
 from headwater.client.address import find_address, refuse_if_unreachable
 from headwater.client.admin import Admin
+from headwater.client.assignment import Reading
 from headwater.client.connection import Connection, Options
-from headwater.client.consumer import Consumer, Reading
+from headwater.client.consumer import Consumer
 from headwater.client.decoder import OnBad
 from headwater.client.kafka_errors import translated
+from headwater.client.local_time import local_now
 from headwater.client.log_offsets import LogOffsets
 from headwater.client.offset_range import OffsetRange, parse_offset_range, parse_position
 from headwater.client.producer import Producer
-from headwater.client.record import Headers, Receipt, datetime_of
+from headwater.client.record import Headers, Receipt
 from headwater.client.value_format import FormatName
 from headwater.clock import Clock, SystemClock
 from headwater.errors import HeadwaterError, InvalidRequest
@@ -38,11 +40,11 @@ def connect(
 ) -> "Client":
     """Connect to the broker of this folder, or to the one at `address`.
 
-    `address` is "host:port" or "kafka://host:port,host2:port". Without one: the broker of this
-    folder or a parent (`.headwater/broker.json`), then HEADWATER_BOOTSTRAP, then localhost:9092.
+    `address` is "host:port" or "kafka://host:port,host2:port". Without one: HEADWATER_BOOTSTRAP, then
+    the broker of this folder or a parent (`.headwater/broker.json`), then localhost:9092.
     `timeout_s` bounds every wait for the broker; `options` are librdkafka's, as for security.
-    `views` is the address of the server of views; without one: the server of this folder, then
-    HEADWATER_VIEWS_URL, then http://127.0.0.1:9090. Its token comes from HEADWATER_VIEWS_TOKEN.
+    `views` is the address of the server of views; without one: HEADWATER_VIEWS_URL, then the server
+    of this folder, then http://127.0.0.1:9090. Its token comes from HEADWATER_VIEWS_TOKEN.
     Raises Unavailable when nothing listens there.
 
         with hw.connect() as client:
@@ -129,17 +131,7 @@ class Client:
         stays before it), "skip", or a function of (record, error) after which reading goes on.
         """
         self._refuse_if_closed()
-        if group == "":
-            raise InvalidRequest(
-                what="the name of a group is empty", hint="leave out group= to read alone"
-            )
-        if not topics or (group is not None and partitions is not None):
-            raise InvalidRequest(
-                what="a consumer needs a topic"
-                if not topics
-                else "a group shares out the partitions",
-                hint="name a topic" if not topics else "leave out group= to choose partitions",
-            )
+        _refuse_unclear(topics, group, partitions)
         reading = Reading(
             topics=topics,
             group=group,
@@ -223,7 +215,7 @@ class Client:
         return opened
 
     def _range(self, start: str, until: str | int | None) -> OffsetRange:
-        now = datetime_of(self._clock.now_ms()).astimezone()
+        now = local_now(self._clock)
         offsets = parse_offset_range(start, now=now)
         if until is None:
             return offsets
@@ -233,3 +225,29 @@ class Client:
                 hint="give one of them",
             )
         return OffsetRange(offsets.start, parse_position(str(until), now=now))
+
+
+def _refuse_unclear(
+    topics: tuple[str, ...], group: str | None, partitions: Sequence[int] | None
+) -> None:
+    if not topics:
+        raise InvalidRequest(what="a consumer needs a topic", hint="name a topic")
+    for topic in topics:
+        if not isinstance(topic, str):
+            raise InvalidRequest(
+                what=f"{topic!r} is not the name of a topic",
+                hint='name topics one by one, as in consumer("orders", "payments")',
+            )
+    if group == "":
+        raise InvalidRequest(
+            what="the name of a group is empty", hint="leave out group= to read alone"
+        )
+    if group is not None and partitions is not None:
+        raise InvalidRequest(
+            what="a group shares out the partitions", hint="leave out group= to choose partitions"
+        )
+    if partitions is not None and not partitions:
+        raise InvalidRequest(
+            what="partitions is empty, so there would be nothing to read",
+            hint="leave it out to read all of them",
+        )

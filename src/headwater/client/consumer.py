@@ -5,46 +5,35 @@ the next one. A loop that is left in the middle, by `break` or by an exception, 
 unfinished, for the two look the same from here; `commit()` before the `break` finishes it.
 """
 
-import logging
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 import confluent_kafka
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError
 
+from headwater.client.assignment import Assignment, Reading, partition_of
 from headwater.client.connection import CONSUMING, Connection, Options
-from headwater.client.decoder import Decoder, OnBad
-from headwater.client.kafka_errors import error_of, translate, translated
+from headwater.client.decoder import Decoder
+from headwater.client.kafka_errors import translated
+from headwater.client.local_time import local_now
 from headwater.client.log_offsets import LogOffsets
-from headwater.client.offset_range import Bounds, OffsetRange, Position, parse_position
-from headwater.client.read_bounds import Partition, ReadBounds
+from headwater.client.offset_range import Position, parse_position
+from headwater.client.read_bounds import Partition
 from headwater.client.read_trouble import ReadTrouble
-from headwater.client.record import Record, datetime_of
-from headwater.client.value_format import FormatName, value_format
+from headwater.client.record import Record
+from headwater.client.value_format import value_format
 from headwater.clock import Clock, SystemClock
-from headwater.errors import Conflict, HeadwaterError, InvalidRequest
+from headwater.errors import HeadwaterError, InvalidRequest
 
 _POLL_S = 0.2
 _AT_ONCE = 500
+_AT_MOST = 1_000_000
+"""What librdkafka hands over in one call."""
 _ANSWER_S = 1.0
 """How often the group is answered, also while there is enough at hand: who does not is expelled."""
 _GROUPLESS = "headwater-reader"
-_log = logging.getLogger("headwater.client")
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What to read and how; see `Client.consumer`."""
-
-    topics: tuple[str, ...]
-    group: str | None
-    offsets: OffsetRange
-    partitions: tuple[int, ...] | None = None
-    value_format: FormatName = "json"
-    on_bad: OnBad = "raise"
 
 
 class Consumer:
@@ -69,11 +58,8 @@ class Consumer:
         clock: Clock | None = None,
     ) -> None:
         self._reading = reading
-        self._log = log
         self._clock = clock or SystemClock()
-        self._timeout_s = connection.timeout_s
         self._decoder = Decoder(value_format(reading.value_format), reading.on_bad)
-        self._bounds = ReadBounds()
         self._unfinished: list[Any] = []
         self._is_in_body = False
         """Whether a loop holds what is unfinished: then only the loop, or `commit()`, can finish it."""
@@ -83,8 +69,8 @@ class Consumer:
         self._is_called_off = False
         """Set from outside: nobody waits for the batch that is being read, so it ends with what it has."""
         self._answered_s = self._clock.monotonic_s()
-        self._trouble = ReadTrouble(self._doing, reading.group, log, self._timeout_s, self._clock)
-        self._is_ready = False
+        timeout_s = connection.timeout_s
+        self._trouble = ReadTrouble(reading.doing, reading.group, log, timeout_s, self._clock)
         self.is_closed = False
         group = {
             "group.id": reading.group or _GROUPLESS,
@@ -95,8 +81,9 @@ class Consumer:
             self._kafka = confluent_kafka.Consumer(
                 connection.settings(CONSUMING, group, options or {})
             )
+        self._assignment = Assignment(self._kafka, reading, log, timeout_s, self._forget)
         try:
-            self._start()
+            self._assignment.begin()
         except BaseException:
             self._kafka.close()
             raise
@@ -104,7 +91,7 @@ class Consumer:
     @property
     def assignment(self) -> frozenset[Partition]:
         """The (topic, partition) pairs that this consumer reads now."""
-        return self._bounds.assigned
+        return self._assignment.bounds.assigned
 
     def __iter__(self) -> Iterator[Record]:
         """A loop; it begins with the record that the loop before left unfinished."""
@@ -120,6 +107,7 @@ class Consumer:
 
     def batches(self, max_records: int = 500, max_wait_s: float = 1.0) -> Iterator[list[Record]]:
         """Lists of at most `max_records`, never empty; finished when the next one is asked for."""
+        _refuse_to_read_nothing(max_records)
         self._take_back()
         while True:
             batch = self.poll(max_records, max_wait_s)
@@ -131,6 +119,7 @@ class Consumer:
 
     def poll(self, max_records: int = 500, max_wait_s: float = 1.0) -> list[Record]:
         """What comes within `max_wait_s`, maybe nothing; finished when more is asked for."""
+        _refuse_to_read_nothing(max_records)
         self._ask_for_more()
         self._batch = []
         try:
@@ -147,36 +136,25 @@ class Consumer:
 
         `to` is written as `start=` is: "start", "end", 47, "+2", -3 (before the end), "@-15m".
         """
-        chosen = [
-            assigned
-            for assigned in self._bounds.assigned
-            if topic in (None, assigned[0]) and partition in (None, assigned[1])
-        ]
-        if not chosen:
-            raise InvalidRequest(
-                what="no such partition is assigned to this consumer",
-                hint="give the position as start= when the consumer is made",
-            )
-        position = self._parse(to) if isinstance(to, str | int) else to
-        for moved, offset in self._log.resolve(position, chosen).items():
-            with translated(f"seek in {moved[0]}/{moved[1]}"):
-                self._kafka.seek(TopicPartition(*moved, offset))
-            self._bounds.move(moved, offset)
-        self._unfinished = [m for m in self._unfinished if _partition_of(m) not in chosen]
-        self._ahead = deque(m for m in self._ahead if _partition_of(m) not in chosen)
+        self._refuse_if_closed()
+        if not isinstance(to, Position):
+            to = parse_position(str(to), now=local_now(self._clock))
+        self._forget_read(self._assignment.seek(to, topic, partition))
 
     def commit(self) -> None:
         """Say in the middle of a body that the record is finished, and store that now."""
+        self._refuse_if_closed()
         self._finish()
-        self._commit()
+        self._assignment.commit()
 
     def close(self) -> None:
         """Leave the group; what is unfinished will be read again."""
         if self.is_closed:
             return
         self.is_closed = True
+        self._assignment.is_leaving = True
         try:
-            self._commit()
+            self._assignment.commit()
         finally:
             with translated("close the consumer"):
                 self._kafka.close()
@@ -198,94 +176,6 @@ class Consumer:
             if error is None:
                 raise
             error.add_note(f"and while leaving: {uncommitted}")
-
-    @property
-    def _doing(self) -> str:
-        return f"read {', '.join(self._reading.topics)}"
-
-    # Where to read.
-
-    def _parse(self, position: str | int) -> Position:
-        now = datetime_of(self._clock.now_ms()).astimezone()
-        return parse_position(str(position), now=now)
-
-    def _start(self) -> None:
-        if self._reading.group is None:
-            bounds = self._log.resolve_range(self._reading.offsets, self._all_partitions())
-            with translated(self._doing):
-                self._kafka.assign([TopicPartition(*p, b.start) for p, b in bounds.items()])
-            self._assign(bounds)
-        else:
-            with translated(self._doing):
-                self._kafka.subscribe(
-                    list(self._reading.topics),
-                    on_assign=self._on_assign,
-                    on_revoke=self._on_revoke,
-                    on_lost=self._on_lost,
-                )
-
-    def _all_partitions(self) -> list[Partition]:
-        found: list[Partition] = []
-        for topic in self._reading.topics:
-            with translated(self._doing):
-                metadata = self._kafka.list_topics(topic, timeout=self._timeout_s).topics[topic]
-            if metadata.error is not None:
-                raise translate(metadata.error, doing=f"read {topic!r}")
-            wanted = self._reading.partitions or sorted(metadata.partitions)
-            missing = set(wanted) - set(metadata.partitions)
-            if missing:
-                raise InvalidRequest(
-                    what=f"topic {topic!r} has no partition {min(missing)}",
-                    hint=f"it has partitions 0 to {len(metadata.partitions) - 1}",
-                )
-            found.extend((topic, partition) for partition in wanted)
-        return found
-
-    def _assign(self, bounds: dict[Partition, Bounds]) -> None:
-        for partition, bound in bounds.items():
-            self._bounds.assign(partition, bound)
-        self._is_ready = True
-
-    def _on_assign(self, _: object, assigned: list[TopicPartition]) -> None:
-        """Start at the group's position; only a partition without one starts at `start`."""
-        if self.is_closed:
-            return  # given while it leaves; whoever asks for positions now gets no answer
-        with translated(self._doing):
-            committed = self._kafka.committed(assigned, timeout=self._timeout_s)
-            bounds = self._log.resolve_range(
-                self._reading.offsets, [(p.topic, p.partition) for p in assigned]
-            )
-            for place in committed:
-                if place.offset >= 0:
-                    partition = (place.topic, place.partition)
-                    bounds[partition] = Bounds(place.offset, bounds[partition].until)
-            starts = [TopicPartition(*p, b.start) for p, b in bounds.items()]
-            self._kafka.incremental_assign(starts)
-            # A group that begins at "end" and dies before its first commit must come back to the
-            # same place, or it would skip what arrived in between.
-            if any(place.offset < 0 for place in committed):
-                self._kafka.commit(offsets=starts, asynchronous=True)
-        self._assign(bounds)
-
-    def _on_revoke(self, _: object, revoked: list[TopicPartition]) -> None:
-        try:
-            self._commit()
-        except HeadwaterError as error:
-            _log.warning("positions were not stored, records will be read again: %s", error)
-        self._forget(revoked)
-
-    def _on_lost(self, _: object, lost: list[TopicPartition]) -> None:
-        self._forget(lost)
-
-    def _forget(self, partitions: list[TopicPartition]) -> None:
-        gone = {(p.topic, p.partition) for p in partitions}
-        for partition in gone:
-            self._bounds.revoke(partition)
-        self._unfinished = [m for m in self._unfinished if _partition_of(m) not in gone]
-        self._ahead = deque(m for m in self._ahead if _partition_of(m) not in gone)
-        self._batch = [r for r in self._batch if (r.topic, r.partition) not in gone]
-
-    # What has been read.
 
     def _loop(self) -> Iterator[Record]:
         while (record := self._next()) is not None:
@@ -322,7 +212,7 @@ class Consumer:
                 wait_s = min(deadline_s - self._clock.monotonic_s(), _POLL_S)
                 if wait_s <= 0:
                     return
-                self._take_along(max_records - len(self._batch), wait_s)
+                self._take_along(min(max_records - len(self._batch), _AT_MOST), wait_s)
                 continue
             try:
                 record = self._read_ahead()
@@ -336,7 +226,7 @@ class Consumer:
     def _wait_for_message(self, wait_s: float = _POLL_S) -> bool:
         """Whether one came; not for long, so that an end or an interruption is noticed."""
         self._answered_s = self._clock.monotonic_s()
-        with translated(self._doing):
+        with translated(self._reading.doing):
             message = self._kafka.poll(wait_s)
         if message is not None:
             self._ahead.append(message)
@@ -349,7 +239,7 @@ class Consumer:
 
     def _take_along(self, max_messages: int, wait_s: float) -> None:
         self._answered_s = self._clock.monotonic_s()
-        with translated(self._doing):
+        with translated(self._reading.doing):
             read = self._kafka.consume(max_messages, wait_s)
         # Only now: a partition revoked meanwhile has put another queue in its place.
         self._ahead.extend(read)
@@ -384,19 +274,19 @@ class Consumer:
         return None
 
     def _take(self, message: Any) -> Record | None:
-        partition = _partition_of(message)
+        partition = partition_of(message)
         error = message.error()
         if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
             self._trouble.take(message)
             return None
         self._trouble.note_answer()
         if error is not None:
-            self._bounds.reach(partition, message.offset())
+            self._assignment.bounds.reach(partition, message.offset())
             return None
-        if not self._bounds.wants(partition, message.offset()):
+        if not self._assignment.bounds.wants(partition, message.offset()):
             return None
         record = self._decoder.decode(message)
-        self._bounds.reach(partition, message.offset() + 1)
+        self._assignment.bounds.reach(partition, message.offset() + 1)
         if record is None:
             self._unfinished.append(message)  # skipped or handled: the position moves over it
         return record
@@ -408,7 +298,7 @@ class Consumer:
         """
         if self._reading.offsets.until is None or self._ahead:
             return False
-        if self._is_ready and self._bounds.is_done:
+        if self._assignment.is_done:
             return True
         self._trouble.raise_if_gone_for_long()
         return False
@@ -417,33 +307,21 @@ class Consumer:
         """Store the position behind every record handed out so far."""
         finished, self._unfinished = self._unfinished, []
         self._is_in_body = False
-        if self._reading.group is None:
-            return
-        last = {_partition_of(message): message for message in finished}
-        for message in last.values():
-            try:
-                self._kafka.store_offsets(message=message)
-            except KafkaException as error:
-                # The partition was given to another member, which will read the record again.
-                _log.warning("%s", error_of(error, doing="store a position"))
+        self._assignment.store(finished)
 
-    def _commit(self) -> None:
-        if self._reading.group is None:
-            return
-        try:
-            self._kafka.commit(asynchronous=False)
-        except KafkaException as error:
-            code = error.args[0].code()
-            if code == KafkaError._NO_OFFSET:  # noqa: SLF001
-                return
-            doing = f"store the position of group {self._reading.group!r}"
-            if code in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION):
-                raise Conflict(
-                    what=f"cannot {doing}: the group has given this member's partitions away",
-                    hint="its last records will be read again, by their new owner",
-                ) from error
-            raise error_of(error, doing=doing) from error
+    def _forget(self, gone: set[Partition]) -> None:
+        """Partitions were given away: nothing of them is handed out any more."""
+        self._forget_read(gone)
+        self._batch = [r for r in self._batch if (r.topic, r.partition) not in gone]
+
+    def _forget_read(self, gone: set[Partition]) -> None:
+        self._unfinished = [m for m in self._unfinished if partition_of(m) not in gone]
+        self._ahead = deque(m for m in self._ahead if partition_of(m) not in gone)
 
 
-def _partition_of(message: Any) -> Partition:
-    return message.topic(), message.partition()
+def _refuse_to_read_nothing(max_records: int) -> None:
+    if max_records < 1:
+        raise InvalidRequest(
+            what=f"max_records is {max_records}, so there would never be a record",
+            hint="ask for one or more",
+        )

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from headwater.client.record import Record, decode_text
 from headwater.client.value_format import ValueFormat
-from headwater.errors import UnreadableValue
+from headwater.errors import InvalidRequest, UnreadableValue
 
 OnBad = Literal["raise", "skip"] | Callable[[Record, UnreadableValue], None]
 """What to do with a value that cannot be decoded: stop there, go on, or hand it over."""
@@ -19,6 +19,11 @@ _log = logging.getLogger("headwater.client")
 
 class Decoder:
     def __init__(self, value_format: ValueFormat, on_bad: OnBad) -> None:
+        if on_bad not in ("raise", "skip") and not callable(on_bad):
+            raise InvalidRequest(
+                what=f"on_bad is {on_bad!r}, which says nothing about a value that is unreadable",
+                hint='use "raise", "skip" or a function of (record, error)',
+            )
         self._format = value_format
         self._on_bad = on_bad
 

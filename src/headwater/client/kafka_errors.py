@@ -176,7 +176,12 @@ _MEANINGS: dict[str, _Meaning] = {
     "INVALID_RECORD": _Meaning(
         InvalidRecord, "", "a compacted topic takes only records with a key"
     ),
-    "INVALID_TIMESTAMP": _Meaning(InvalidRecord, "", ""),
+    "INVALID_TIMESTAMP": _Meaning(
+        InvalidRecord,
+        "its time is further from the broker's clock than the topic allows",
+        "the limits are message.timestamp.before.max.ms and, an hour by default, "
+        "message.timestamp.after.max.ms",
+    ),
     "INVALID_CONFIG": _Meaning(InvalidRequest, "", ""),
     "INVALID_PARTITIONS": _Meaning(
         InvalidRequest, "", "partitions can be added later, but never taken away"

@@ -50,15 +50,18 @@ class Delivery:
         return self._receipt
 
     def _settle(self, error: confluent_kafka.KafkaError | None, message: Any) -> None:
-        if error is None:
-            self._receipt = Receipt(
-                message.topic(), message.partition(), message.offset(), message.timestamp()[1]
-            )
-            return
-        failure = translate(error, doing=f"deliver a record to {message.topic()!r}")
-        # In this order: who sees it here, on another thread, tells the producer to forget it.
-        self._producer._note_failure(self, failure)  # noqa: SLF001
-        self._error = failure
+        try:
+            if error is None:
+                self._receipt = Receipt(
+                    message.topic(), message.partition(), message.offset(), message.timestamp()[1]
+                )
+                return
+            failure = translate(error, doing=f"deliver a record to {message.topic()!r}")
+            # In this order: who sees it here, on another thread, tells the producer to forget it.
+            self._producer._note_failure(self, failure)  # noqa: SLF001
+            self._error = failure
+        finally:  # whatever interrupts it: who flushes must not wait for it any more
+            self._producer._under_way.discard(self)  # noqa: SLF001
 
 
 class Producer:
@@ -80,6 +83,8 @@ class Producer:
         self._timeout_s = connection.timeout_s
         self._format = value_format(value_format_name)
         self._clock = clock or SystemClock()
+        self._under_way: set[Delivery] = set()
+        """Accepted by `send`, without an answer yet. Threads add to it and take from it without a lock."""
         self._failed: dict[Delivery, HeadwaterError] = {}
         self.is_closed = False
         timeouts = {
@@ -109,19 +114,23 @@ class Producer:
         delivery = Delivery(self)
         arguments = self._arguments(topic, value, key, headers, timestamp, partition)
         deadline = self._clock.monotonic_s() + self._timeout_s
-        while not self._offer(arguments, delivery._settle):  # noqa: SLF001
+        while not self._offer(arguments, delivery, delivery._settle):  # noqa: SLF001
             self._wait_for_room(topic, deadline)
         return delivery
 
     def flush(self, timeout_s: float | None = None) -> None:
-        """Wait until every record sent so far is stored; raise if one was not."""
-        self._drain(timeout_s)
+        """Wait until every record sent so far is stored; raise if one was not.
+
+        What other threads send meanwhile is not waited for.
+        """
+        self._drain(self._under_way.copy(), timeout_s)
         self._raise_failures()
 
     def close(self) -> None:
         """The same as `flush`; nothing can be sent afterwards."""
         self.is_closed = True
-        self.flush()
+        self._drain(None)
+        self._raise_failures()
 
     def __enter__(self) -> Self:
         return self
@@ -163,10 +172,12 @@ class Producer:
         if self.is_closed:
             raise InvalidRequest(what="the producer is closed", hint="send inside its with-block")
 
-    def _offer(self, arguments: dict[str, Any], on_delivery: OnDelivery) -> bool:
+    def _offer(
+        self, arguments: dict[str, Any], delivery: Delivery, on_delivery: OnDelivery
+    ) -> bool:
         """Whether there was room for the record."""
         try:
-            self._kafka.produce(**arguments, on_delivery=on_delivery)
+            self._hand_over(arguments, delivery, on_delivery)
             self._kafka.poll(0)
         except BufferError:
             return False
@@ -176,6 +187,17 @@ class Producer:
             _refuse_key(arguments["key"])
             raise refusal_of(error, doing=f"send to {arguments['topic']!r}") from error
         return True
+
+    def _hand_over(
+        self, arguments: dict[str, Any], delivery: Delivery, on_delivery: OnDelivery
+    ) -> None:
+        try:
+            # Before it is: its answer may come at once, on another thread.
+            self._under_way.add(delivery)
+            self._kafka.produce(**arguments, on_delivery=on_delivery)
+        except BaseException:
+            self._under_way.discard(delivery)
+            raise
 
     def _refuse_to_wait(self, topic: str) -> Unavailable:
         return Unavailable(
@@ -200,18 +222,18 @@ class Producer:
                     hint="it may still arrive: ask again, or flush()",
                 )
 
-    def _drain(self, timeout_s: float | None = None) -> None:
-        """Wait until every record has an answer."""
+    def _drain(self, deliveries: set[Delivery] | None, timeout_s: float | None = None) -> None:
+        """Wait until each of these records has an answer, or every one that librdkafka has."""
         limit_s = None if timeout_s is None else self._clock.monotonic_s() + timeout_s
         # Every record ends within message.timeout.ms, so this loop ends without a limit of its own.
-        while len(self._kafka) > 0:
-            with translated("flush"):
-                self._kafka.flush(_POLL_S)
-            if limit_s is not None and self._clock.monotonic_s() > limit_s and len(self._kafka):
+        while count := len(self._kafka if deliveries is None else deliveries & self._under_way):
+            if limit_s is not None and self._clock.monotonic_s() > limit_s:
                 raise Unavailable(
-                    what=f"{len(self._kafka)} records are still on their way after {timeout_s} s",
+                    what=f"{count} records are still on their way after {timeout_s} s",
                     hint="call flush() again, or wait longer",
                 )
+            with translated("flush"):
+                self._kafka.flush(_POLL_S)
 
     def _note_failure(self, delivery: Delivery, failure: HeadwaterError) -> None:
         self._failed[delivery] = failure

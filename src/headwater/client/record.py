@@ -79,4 +79,9 @@ def milliseconds_of(moment: datetime | int) -> int:
     """Milliseconds since the epoch; a datetime without a zone is local time, as Python reads it."""
     if isinstance(moment, int):
         return moment
+    if not isinstance(moment, datetime):
+        raise InvalidRequest(
+            what=f"a time is a datetime or whole milliseconds since 1970, not {moment!r}",
+            hint="for example datetime.now(UTC), or int(time.time() * 1000)",
+        )
     return (moment.astimezone(UTC) - EPOCH) // timedelta(milliseconds=1)

@@ -1,4 +1,4 @@
-"""Where the server of views is: the address given, this folder's server, the environment, or localhost.
+"""Where the server of views is: the address given, that of the environment, this folder's, or localhost.
 
 `headwater view serve` and `headwater serve --http` leave `.headwater/views/views.json` in their folder:
 `{"http": "http://127.0.0.1:9090", "pid": 4711}`.
@@ -33,6 +33,9 @@ class ViewAddress:
 def find_view_address(url: str | None = None, *, folder: Path | None = None) -> ViewAddress:
     if url is not None:
         return _parse(url, "given")
+    from_environment = os.environ.get("HEADWATER_VIEWS_URL")
+    if from_environment:
+        return _parse(from_environment, "HEADWATER_VIEWS_URL")
     here = folder or Path.cwd()
     for parent in (here, *here.parents):
         file = parent / VIEWS_FILE
@@ -47,9 +50,6 @@ def find_view_address(url: str | None = None, *, folder: Path | None = None) -> 
                 f"{file} does not name a server of views",
                 hint="remove it and start the server again: headwater view serve",
             ) from error
-    from_environment = os.environ.get("HEADWATER_VIEWS_URL")
-    if from_environment:
-        return _parse(from_environment, "HEADWATER_VIEWS_URL")
     return _parse(DEFAULT_URL, "default")
 
 

@@ -28,9 +28,15 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        message = f"module 'headwater.testing' has no attribute {name!r}"
-        raise AttributeError(message)
-    return getattr(import_module(home), name)
+if not TYPE_CHECKING:  # a type checker that sees it believes in every name
+
+    def __getattr__(name: str) -> object:
+        home = _HOMES.get(name)
+        if home is None:
+            message = f"module 'headwater.testing' has no attribute {name!r}"
+            raise AttributeError(message)
+        return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -18,6 +18,7 @@ from headwater.cli.suggestions import require_group
 @click.argument("groups", nargs=-1, required=True)
 def command(session: Session, groups: tuple[str, ...]) -> None:
     """Delete groups with their positions."""
+    groups = tuple(dict.fromkeys(groups))
     with session.connect() as client:
         for group in groups:
             require_group(client, group)
@@ -32,6 +33,8 @@ def command(session: Session, groups: tuple[str, ...]) -> None:
             for group in found
         ]
         session.output.rows(("group", "state", "members", "lag"), rows, title="to delete")
+        for group in groups:
+            client.admin.groups.refuse_if_live(group, to="be deleted")
         session.ask(f"Delete {', '.join(groups)} and forget how far they are?")
         for group in groups:
             client.admin.groups.delete(group)

@@ -69,10 +69,14 @@ def _say_outside(session: Session, position: str, plan: "SeekPlan") -> None:
     if not position.isdecimal():
         return
     moved = [each for each in plan.moves if each.after != int(position)]
-    if moved:
-        named = ", ".join(f"{each.topic}/{each.partition}" for each in moved[:_NAMED])
-        more = f" and {len(moved) - _NAMED} more" if len(moved) > _NAMED else ""
-        session.output.note(f"{named}{more}: no offset {position} there, the nearest end is taken")
+    for each in moved[:_NAMED]:
+        end = "ends" if each.after == each.end else "starts"
+        session.output.note(
+            f"{each.topic}/{each.partition} {end} at {each.after}: "
+            f"the group goes there, for there is no offset {position}"
+        )
+    if len(moved) > _NAMED:
+        session.output.note(f"and {len(moved) - _NAMED} more partitions, see above")
 
 
 def _plan(

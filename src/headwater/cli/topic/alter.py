@@ -8,6 +8,7 @@ from headwater.cli.command import command as headwater_command
 from headwater.cli.pairs import parse_pairs
 from headwater.cli.session import Session
 from headwater.cli.suggestions import require_topic
+from headwater.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from headwater.client.admin.topics import TopicDetails
@@ -39,6 +40,8 @@ def command(
     with session.connect() as client:
         require_topic(client, topic)
         before = _values(client.admin.topics.describe(topic))
+        # Before anything is changed: a command that is refused leaves all as it was.
+        _refuse_fewer(topic, partitions, int(before["partitions"] or 0))
         if changes or unset:
             client.admin.topics.alter(topic, set=changes, unset=unset)
         if partitions is not None:
@@ -52,6 +55,15 @@ def command(
             for name in changed
         ),
     )
+
+
+def _refuse_fewer(topic: str, wanted: int | None, present: int) -> None:
+    if wanted is not None and wanted <= present:
+        raise InvalidRequest(
+            what=f"topic {topic!r} has {present} partition{'s' * (present != 1)} already, "
+            f"so {wanted} would not be more",
+            hint="partitions can be added, but never taken away; nothing was changed",
+        )
 
 
 def _values(topic: "TopicDetails") -> dict[str, str | None]:

@@ -18,6 +18,7 @@ from headwater.cli.suggestions import require_topic
 @click.argument("topics", nargs=-1, required=True)
 def command(session: Session, topics: tuple[str, ...]) -> None:
     """Delete topics with all their records."""
+    topics = tuple(dict.fromkeys(topics))
     with session.connect() as client:
         for topic in topics:
             require_topic(client, topic)

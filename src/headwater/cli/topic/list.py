@@ -33,8 +33,11 @@ def command(session: Session, pattern: str | None, internal: bool) -> None:
         raise click.UsageError(f"{pattern!r} is not a regular expression: {error}") from error
     with session.connect() as client:
         topics = client.admin.topics.list(internal=internal)
-    found = [topic for topic in topics if matches(topic.name)]
+        found = [topic for topic in topics if matches(topic.name)]
+        hidden = [] if found else [name for name in client.admin.topics.names() if matches(name)]
     session.output.rows(_COLUMNS, (asdict(topic) for topic in found))
-    if pattern and not found:
+    if pattern and hidden:
+        session.output.note(f"--internal shows {', '.join(hidden)}")
+    elif pattern and not found:
         near = difflib.get_close_matches(pattern, [topic.name for topic in topics], n=1)
         session.output.note(f"no topic matches{f', did you mean {near[0]!r}?' if near else ''}")

@@ -1,6 +1,7 @@
 """`headwater topic produce`."""
 
 import os
+import sys
 from collections import deque
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
@@ -12,8 +13,9 @@ from headwater.cli.global_flags import is_text
 from headwater.cli.output import Output
 from headwater.cli.pairs import split_pair
 from headwater.cli.session import Session
-from headwater.cli.streams import standard_input
-from headwater.cli.suggestions import require_topic
+from headwater.cli.streams import is_terminal, standard_input
+from headwater.cli.suggestions import require_partition, require_topic
+from headwater.errors import HeadwaterError, InvalidRecord
 
 if TYPE_CHECKING:
     from headwater.client import Delivery, Receipt
@@ -67,11 +69,15 @@ def command(  # noqa: PLR0913  one argument per option
     if key_separator == "":
         raise click.UsageError("--key-separator is empty")
     pairs = [_header(text) for text in headers]
-    records: Iterator[_Pair] = iter([(None, None)]) if tombstone else _read(values, key_separator)
+    records = iter([(None, None)]) if tombstone else _read(values, key_separator)
+    # A person who types waits for the receipt of each line; a file does not wait.
+    window = 0 if not values and is_terminal(sys.stdin) else _WINDOW
     with session.connect() as client:
         if create and topic not in client.admin.topics.names():
             client.admin.topics.create(topic)
         require_topic(client, topic, to_write=True)
+        if partition is not None:
+            require_partition(client, topic, partition)
         with client.producer(value_format="bytes") as producer:
             deliveries = (
                 producer.send(
@@ -84,7 +90,7 @@ def command(  # noqa: PLR0913  one argument per option
                 )
                 for line_key, value in records
             )
-            _print_receipts(session.output, _in_order(deliveries))
+            _print_receipts(session.output, _in_order(deliveries, window))
 
 
 def _header(text: str) -> tuple[str, bytes]:
@@ -94,15 +100,27 @@ def _header(text: str) -> tuple[str, bytes]:
     return name, os.fsencode(value)
 
 
-def _in_order(deliveries: Iterator["Delivery"]) -> Iterator["Receipt"]:
-    """Receipts in the order of sending, each as soon as it is there; at most a window is kept."""
+def _in_order(deliveries: Iterator["Delivery"], window: int) -> Iterator["Receipt"]:
+    """Receipts in the order of sending, each as soon as it is there; at most a window is kept.
+
+    Also when a line cannot be sent, or a record not be stored: what was stored is told before that.
+    """
     waiting: deque[Delivery] = deque()
-    for delivery in deliveries:
-        waiting.append(delivery)
-        while waiting and (waiting[0].done or len(waiting) > _WINDOW):
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
+    failure: HeadwaterError | None = None
+    try:
+        for delivery in deliveries:
+            waiting.append(delivery)
+            while waiting and (waiting[0].done or len(waiting) > window):
+                yield waiting.popleft().result()
+    except HeadwaterError as error:
+        failure = error
+    for delivery in waiting:
+        try:
+            yield delivery.result()
+        except HeadwaterError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
 
 
 def _print_receipts(output: Output, receipts: Iterator["Receipt"]) -> None:
@@ -118,14 +136,22 @@ def _print_receipts(output: Output, receipts: Iterator["Receipt"]) -> None:
 
 def _read(values: tuple[str, ...], key_separator: str | None) -> Iterator[_Pair]:
     separator = os.fsencode(key_separator) if key_separator else None
-    for text in map(os.fsencode, values) if values else _lines(standard_input()):
-        if separator is None:
-            yield None, text
-            continue
-        key, found, value = text.partition(separator)
-        if not found:
-            raise click.UsageError(f"no {key_separator!r} in the line {text[:80]!r}")
-        yield key, value
+    if values:  # all of them are looked at before the first one is sent
+        return iter([_split(text, separator, "value") for text in map(os.fsencode, values)])
+    lines = enumerate(_lines(standard_input()), start=1)
+    return (_split(line, separator, f"line {number}") for number, line in lines)
+
+
+def _split(text: bytes, separator: bytes | None, where: str) -> _Pair:
+    if separator is None:
+        return None, text
+    key, found, value = text.partition(separator)
+    if not found:
+        raise InvalidRecord(
+            what=f"no {os.fsdecode(separator)!r} between key and value in {where}: {text[:80]!r}",
+            hint="the records before it were written" if where != "value" else "",
+        )
+    return key, value
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:

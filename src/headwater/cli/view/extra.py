@@ -9,6 +9,6 @@ def require_serve_extra() -> None:
     missing = [each for each in ("fastapi", "uvicorn", "httptools") if find_spec(each) is None]
     if missing:
         raise NotSupported(
-            f"serving views needs {', '.join(missing)}, which is not installed",
+            f"serving views needs what is not installed: {', '.join(missing)}",
             hint="pip install 'headwater[serve]'",
         )

@@ -17,9 +17,9 @@ from headwater.client.admin.standings import (
 )
 from headwater.client.connection import Connection
 from headwater.client.kafka_errors import error_of, translate, translated
+from headwater.client.local_time import local_now
 from headwater.client.log_offsets import LogOffsets
 from headwater.client.offset_range import parse_position
-from headwater.client.record import datetime_of
 from headwater.clock import Clock
 from headwater.errors import Conflict, NotFound
 
@@ -89,7 +89,7 @@ class Groups:
         """What `seek` would do; without `topics`, in every topic that the group has read."""
         before = self.committed(group)
         partitions = self._partitions(group, before, topics)
-        now = datetime_of(self._clock.now_ms()).astimezone()
+        now = local_now(self._clock)
         log = self._log.ranges(partitions)
         targets = self._log.resolve(parse_position(str(to), now=now), partitions)
         return SeekPlan(
@@ -149,13 +149,13 @@ class Groups:
             timeout_s=timeout_s,
         )
 
-    def refuse_if_live(self, group: str) -> None:
+    def refuse_if_live(self, group: str, *, to: str = "be moved") -> None:
+        """Raise Conflict while the group has members: until they are gone it cannot `to`."""
         found = self._standings.members([group])[group]
         members = len(found.members) if found else 0
         if members:
             raise Conflict(
-                what=f"group {group!r} has {members} live member{'s' * (members != 1)}, "
-                "so its position cannot be moved",
+                what=f"group {group!r} has {members} live member{'s' * (members != 1)}, so it cannot {to}",
                 hint=f"stop its consumers first; headwater group describe {group} shows them",
             )
 

@@ -19,9 +19,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from headwater.client.admin.calls import only_answer
 from headwater.client.admin.topic_configs import TOPIC_CONFIGS, suggestion
 from headwater.client.kafka_errors import translate, translated
+from headwater.client.local_time import local_now
 from headwater.client.log_offsets import LogOffsets
 from headwater.client.offset_range import Exact, Position, parse_position
-from headwater.client.record import datetime_of
 from headwater.clock import Clock
 from headwater.errors import Conflict, InvalidRequest, NotFound
 
@@ -247,7 +247,7 @@ class Topics:
 
         Raises Conflict for an offset beyond the end: it would remove everything.
         """
-        now = datetime_of(self._clock.now_ms()).astimezone()
+        now = local_now(self._clock)
         position = parse_position(str(before), now=now)
         partitions = [(topic, number) for number in self._partitions_of(topic)]
         log = self._log.ranges(partitions)
