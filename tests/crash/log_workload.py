@@ -7,7 +7,8 @@ from random import Random
 from headwater.errors import OutOfOrderSequence
 from headwater.log import compaction, retention
 from headwater.log.cleaner import clean
-from headwater.log.partition import PartitionLog, Removal
+from headwater.log.partition import PartitionLog
+from headwater.log.removal import Removal
 from headwater.log.settings import LogSettings
 from headwater.testing import SettableClock
 from headwater.testing.power_cut import RecordingDisk

@@ -17,9 +17,9 @@ from headwater.errors import (
 )
 from headwater.log import retention
 from headwater.log.aborted import AbortedIndex
+from headwater.log.batch_file import NotCached
 from headwater.log.partition import PartitionLog
 from headwater.log.recovery import Summary
-from headwater.log.segment import NotCached
 from headwater.log.settings import LogSettings
 from headwater.log.verify import verify
 from headwater.testing import SettableClock

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from headwater.errors import Corruption, StorageFailed
-from headwater.log.segment import NotCached
+from headwater.log.batch_file import NotCached
 from headwater.log.stretch import Stretch
 from headwater.wire.encoder import Part, at_hand
 

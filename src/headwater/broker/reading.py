@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from headwater.errors import HeadwaterError
-from headwater.log.segment import NotCached
+from headwater.log.batch_file import NotCached
 
 if TYPE_CHECKING:
     from headwater.broker.broker import Broker

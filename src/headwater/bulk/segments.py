@@ -12,9 +12,10 @@ from typing import Final
 from headwater.bulk.batches import Batches
 from headwater.bulk.ranges import OffsetRange
 from headwater.errors import Corruption, StorageFailed
+from headwater.log.batch_file import Place
 from headwater.log.disk import ReadOnlyDisk
 from headwater.log.names import log_bases
-from headwater.log.segment import Place, Segment
+from headwater.log.segment import Segment
 from headwater.log.state import read_state
 
 READ_BYTES: Final = 2 << 20

@@ -6,25 +6,23 @@ Single writer: everything but `read`, `SyncJob.run` and `Removal.run` is called 
 """
 
 import logging
-from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from headwater.clock import Clock
-from headwater.errors import Corruption, OffsetOutOfRange, OutsideTransaction, StorageFailed
-from headwater.log.aborted import AbortedTransaction, aborted_between
+from headwater.errors import OffsetOutOfRange, OutsideTransaction, StorageFailed
 from headwater.log.admission import Admitted, admit, admit_own
 from headwater.log.disk import Disk, File, put
 from headwater.log.files import LogFiles
 from headwater.log.names import snapshot_offsets, snapshot_path
-from headwater.log.producers import Producers
-from headwater.log.recovery import Damage, Loaded, Summary, load_trusted, recover
-from headwater.log.segment import NO_TIMESTAMP, Place, Segment
+from headwater.log.readable_log import ReadableLog
+from headwater.log.recovery import Loaded, Summary, load_trusted, recover
+from headwater.log.removal import Removal
+from headwater.log.segment import NO_TIMESTAMP, Segment
 from headwater.log.settings import LogSettings
 from headwater.log.state import STATE_NAME, PartitionState, RecoveryPoint
-from headwater.log.stretch import Records, Stretch, first_offset_of, next_offset_of
 from headwater.log.sync_job import SyncJob
 from headwater.wire.markers import EndMarker, encode_marker
 from headwater.wire.record_batch import (
@@ -49,58 +47,18 @@ class Appended(NamedTuple):
     is_duplicate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
-    """Segments that are out of the log, and the new log start; `run` may take its time."""
-
-    log: "PartitionLog"
-    segments: list[Segment]
-
-    def run(self) -> None:
-        """Make the new start durable, then remove the files.
-
-        The files of a segment at a time: who deletes the topic waits for no more. What fails is left to
-        the next removal.
-        """
-        try:
-            self._make_room()
-            self.log.write_state()
-            for each in self.segments:
-                with self.log.files:
-                    each.remove()
-                self.log.removed(each)
-        except OSError as error:
-            raise StorageFailed(
-                f"old segments of {self.log.directory.name} could not be removed: {error}",
-                hint="free disk space or check the disk; it will be tried again",
-            ) from error
-
-    def _make_room(self) -> None:
-        """Remove what can be made again first: on a full disk the new start would not fit."""
-        for each in self.segments:
-            with self.log.files:
-                each.remove_indexes()
-
-
-class PartitionLog:
+class PartitionLog(ReadableLog):
     """The log of one partition, open for reading and appending."""
 
     def __init__(
         self, disk: Disk, directory: Path, settings: LogSettings, clock: Clock, topic_id: str = ""
     ) -> None:
-        self.disk = disk
-        self.directory = directory
+        super().__init__(disk, directory, PartitionState(topic_id=topic_id))
         self.settings = settings
         self.clock = clock
-        self.state = PartitionState(topic_id=topic_id)
-        self.segments: list[Segment] = []
-        self.producers = Producers()
-        self.next_offset = 0
-        self.high_watermark = 0
         self._failure: tuple[str, str] | None = None
         self._is_refused = False
         """Whether the disk took no batch since it took the last one."""
-        self.damage: list[Damage] = []
         self._dirty: dict[Segment, None] = {}
         self._is_changed = False
         self._new_files: list[File] = []
@@ -135,38 +93,9 @@ class PartitionLog:
         """Why nothing is written any more; a new one each time, or it would gather all their tracebacks."""
         return None if self._failure is None else StorageFailed(*self._failure)
 
-    @property
-    def leader_epoch(self) -> int:
-        return self.state.leader_epoch
-
-    @property
-    def log_start_offset(self) -> int:
-        return self.state.log_start_offset
-
-    @property
-    def last_stable_offset(self) -> int:
-        """Records before it belong to no transaction that may still end either way."""
-        unstable = self.producers.transactions.first_unstable_offset()
-        if unstable is None:
-            return self.high_watermark
-        return min(self.high_watermark, max(unstable, self.log_start_offset))
-
     def lose_transaction(self, producer_id: int) -> None:
         """Nobody knows how the producer's open transaction ended: its marker is damaged."""
         self.producers.transactions.lose(producer_id, self.next_offset)
-
-    def refuse_uncertain(self, offset: int) -> None:
-        """Raise `Corruption` if damage keeps a `read_committed` reader from going on at `offset`."""
-        if offset >= self.last_stable_offset:
-            self.producers.transactions.refuse_uncertain(offset)
-
-    @property
-    def size_bytes(self) -> int:
-        return sum(each.size for each in self.segments)
-
-    @property
-    def active(self) -> Segment:
-        return self.segments[-1]
 
     def append(self, records: memoryview, *, transaction_version: int | None = None) -> Appended:
         """Check one batch and write it at the end; durable once the next sync has finished.
@@ -219,81 +148,6 @@ class PartitionLog:
         marker = EndMarker(is_commit, coordinator_epoch, ended)
         batch = encode_marker(marker, producer, self.clock.now_ms())
         return self._write(admit_own(batch), marker)
-
-    def aborted_in(
-        self, records: Records, limit: int, *, cached: bool = False
-    ) -> list[AbortedTransaction]:
-        """Return the aborted transactions that have records in what `read` returned up to `limit`."""
-        if not records:
-            return []
-        start = first_offset_of(records)
-        end = min(limit, next_offset_of(records, start))
-        return aborted_between(self._segments_from(start), start, end, cached=cached)
-
-    def read(
-        self, offset: int, max_bytes: int, limit: int, *, cached: bool = False, strict: bool = False
-    ) -> memoryview:
-        """Return the first piece of what `find` finds."""
-        found = self.find(offset, max_bytes, limit, cached=cached, strict=strict)
-        return found.take() if isinstance(found, Stretch) else found
-
-    def find(
-        self,
-        offset: int,
-        max_bytes: int,
-        limit: int,
-        *,
-        cached: bool = False,
-        strict: bool = False,
-        unread: bool = False,
-    ) -> Records:
-        """Return whole batches from the one that holds `offset`, all below `limit`.
-
-        At least one batch, however large; with `strict`, none that is larger than `max_bytes`. They are
-        read and checked, if they are more than one piece those of the first; with `unread`, not even
-        those. With `cached`, raises `NotCached` rather than wait for the disk. Raises `OffsetOutOfRange`,
-        and `Corruption` if the batch at `offset` is known to be damaged.
-        """
-        self._refuse_outside(offset)
-        if offset >= limit:
-            return memoryview(b"")
-        for segment in self._segments_from(offset):
-            if segment.base_offset >= limit:
-                break
-            try:
-                end = _end_in(segment, limit, cached=cached)
-                if unread and (places := segment.places(offset, end, max_bytes, cached=cached)):
-                    return Stretch(segment, *places, self._report)
-                found = segment.read_from(
-                    offset, end.position, max_bytes, cached=cached, strict=strict
-                )
-            except Corruption as error:
-                self._refuse_outside(offset)  # What is missing may have been deleted meanwhile.
-                self._report(segment, offset, error)
-                raise
-            if found is not None:
-                piece, rest = found
-                last = segment.last_place(rest, rest.position + max_bytes - len(piece), end)
-                if not piece or last <= rest:
-                    return piece
-                return Stretch(segment, rest, last, self._report, piece)
-            if offset < min(limit, segment.next_offset):
-                missing = Corruption(f"records are missing at the end of {segment.path.name}")
-                self._report(segment, offset, missing)
-                raise missing
-        return memoryview(b"")
-
-    def offset_past_damage(self, offset: int) -> int:
-        """Return where reading can go on after `read` raised `Corruption` at `offset`."""
-        for segment in self._segments_from(offset):
-            for _, header in segment.walk_past_damage():
-                if header.base_offset > offset:
-                    return header.base_offset
-        return self.high_watermark
-
-    @property
-    def is_synced(self) -> bool:
-        return self.next_offset == self.high_watermark
 
     @property
     def has_unsynced(self) -> bool:
@@ -420,21 +274,6 @@ class PartitionLog:
             ),
         )
 
-    def _refuse_outside(self, offset: int) -> None:
-        # In this order: who removes segments moves the log start first.
-        segments = self.segments
-        if not self.log_start_offset <= offset <= self.next_offset:
-            raise OffsetOutOfRange(
-                f"offset {offset} is outside {self.log_start_offset}..{self.next_offset}"
-            )
-        if offset < (segments[0].base_offset if segments else self.next_offset):
-            raise Corruption(f"{self.directory.name} has lost the segment with offset {offset}")
-
-    def _segments_from(self, offset: int) -> list[Segment]:
-        segments = self.segments
-        following = bisect_right(segments, offset, key=lambda each: each.base_offset)
-        return segments[max(0, following - 1) :]
-
     def _write(self, admitted: Admitted, marker: EndMarker | None = None) -> Appended:
         header = admitted.header
         now_ms = self.clock.now_ms()
@@ -533,13 +372,6 @@ class PartitionLog:
             self._new_directories[self.directory] = None
         self.sync()
 
-    def _report(self, segment: Segment, offset: int, error: Corruption) -> None:
-        """Say it once; a reader that tries again and again must not flood the log."""
-        if not any((each.path, each.reason) == (segment.path, error.what) for each in self.damage):
-            damage = Damage(segment.path, segment.find_position(offset), offset, error.what)
-            self.damage.append(damage)
-            logger.error("damage found: %s", damage)
-
     def _write_snapshot(self) -> None:
         """Keep the producer state as of the next offset, durably.
 
@@ -553,12 +385,3 @@ class PartitionLog:
         for offset in snapshot_offsets(self.disk.names(self.directory)):
             if offset < needed:
                 self.disk.remove(snapshot_path(self.directory, offset))
-
-
-def _end_in(segment: Segment, limit: int, *, cached: bool) -> Place:
-    """Where somebody who may read up to `limit` stops in a segment."""
-    end = Place(segment.durable_size, min(limit, segment.next_offset))
-    if limit >= segment.next_offset:
-        return end
-    found = segment.find(limit, end.position, cached=cached)
-    return end if found is None else Place(found[0], limit)

@@ -1,6 +1,7 @@
 """Which segments are too old or too much. The last stable offset is never passed."""
 
-from headwater.log.partition import PartitionLog, Removal
+from headwater.log.partition import PartitionLog
+from headwater.log.removal import Removal
 from headwater.log.segment import Segment
 from headwater.log.settings import UNLIMITED
 

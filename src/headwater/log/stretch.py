@@ -8,7 +8,8 @@ later piece ends the stretch: the segment remembers the place, and the next stre
 from collections.abc import Callable
 
 from headwater.errors import Corruption
-from headwater.log.segment import PIECE_BYTES, Place, Segment
+from headwater.log.batch_file import Place
+from headwater.log.segment import PIECE_BYTES, Segment
 from headwater.wire.encoder import Deferred
 from headwater.wire.record_batch import next_offset_after, read_header
 

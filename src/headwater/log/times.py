@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
+from headwater.log.batch_file import Place
 from headwater.log.partition import PartitionLog
-from headwater.log.segment import Place, Segment
+from headwater.log.segment import Segment
 from headwater.wire.record_batch import BatchHeader
 from headwater.wire.records import Record, decode_batch
 

@@ -11,8 +11,8 @@ from headwater.broker.fetch_sessions import Followed, Session, TopicKey
 from headwater.broker.partition import Partition
 from headwater.broker.reading import Reading, at_once, on_threads
 from headwater.errors import HeadwaterError
+from headwater.log.batch_file import NOTHING, NotCached
 from headwater.log.partition import PartitionLog
-from headwater.log.segment import NOTHING, NotCached
 from headwater.log.stretch import Records, Stretch, next_offset_of
 from headwater.wire.encoder import at_hand
 from headwater.wire.error_codes import ErrorCode, code_of
