@@ -211,7 +211,7 @@ class Follower:
                         store.view.topic, topic.end
                     )
                 if looks.is_time_for("topic", _LOOK_AT_TOPIC_S) and (
-                    self._has_gone(topic) or changelog.unreachable
+                    self._has_changed(topic) or changelog.unreachable
                 ):
                     return
 
@@ -241,11 +241,12 @@ class Follower:
         self._dead_letters.write(store.view, changes.poll, found)
         self._rejected += len(found)
 
-    def _has_gone(self, topic: TopicState) -> bool:
+    def _has_changed(self, topic: TopicState) -> bool:
         try:
-            return self._client.admin.topics.id(self.view.topic) != topic.id
+            found = self._client.admin.topics.identity(self.view.topic)
         except NotFound:
             return True
+        return (found.id, found.partitions) != (topic.id, len(topic.start))
 
     # The stores.
 

@@ -83,7 +83,12 @@ class Subscription:
             async for piece in self._resync(why):
                 yield piece
         else:
-            self._move_to({**self._at.positions, **self._last.positions})
+            self._move_to({**self._unnamed(self._last), **self._last.positions})
+
+    def _unnamed(self, last: EventId) -> Positions:
+        """Where partitions begin that an id does not name: of one of ours, they are younger than it."""
+        here = self._at.positions
+        return here if last.tag is None else dict.fromkeys(here, 0)
 
     async def _ahead_of_the_topic(self, positions: Positions) -> str:
         """Another server may have been ahead of this one, but none is ahead of the topic."""

@@ -54,24 +54,35 @@ class TopicTail:
             self.tail.wake()
 
     def _follow(self) -> None:
-        changelog = KafkaChangelog(
-            self._client.connection, self.topic, self._start, with_headers=True
-        )
+        start = self._start
+        while not self._is_stopping.is_set():
+            start = self._read_from(start)
+
+    def _read_from(self, start: Positions) -> Positions:
+        """Until the topic has more partitions; returns where to go on: in those from their beginning."""
+        changelog = KafkaChangelog(self._client.connection, self.topic, start, with_headers=True)
         looked_s = self._clock.monotonic_s()
         try:
             while not self._is_stopping.is_set():
                 poll = changelog.poll(_WAIT_S)
+                start = poll.next
                 if poll.next != poll.start:
                     self.tail.publish(poll, self._clock.now_ms())
                 if self._clock.monotonic_s() - looked_s > _LOOK_AT_TOPIC_S:
                     looked_s = self._clock.monotonic_s()
-                    self._begin_again_if_replaced()
+                    partitions = self._partitions()
+                    if partitions > len(start):
+                        return {**dict.fromkeys(range(partitions), 0), **start}
         finally:
             changelog.close()
+        return start
 
-    def _begin_again_if_replaced(self) -> None:
-        if self._client.admin.topics.id(self.topic) != self.tail.now.source.tag:
+    def _partitions(self) -> int:
+        """How many there are by now; raises if it is not the topic that it was."""
+        found = self._client.admin.topics.identity(self.topic)
+        if found.id != self.tail.now.source.tag:
             raise HeadwaterError(f"topic {self.topic!r} was deleted and made anew")
+        return found.partitions
 
 
 class TopicFeed:
