@@ -226,11 +226,21 @@ def join_address(host: str, port: int) -> str:
 
 def refuse_open_door(address: str, token: str) -> None:
     """Whoever serves more than this machine needs a token."""
+    refuse_unsendable(token)
     host, _ = split_address(address, "http")
     if not token and not is_loopback(host):
         raise InvalidRequest(
             f"{address} can be reached from other machines, and no token is set",
             hint="set HEADWATER_VIEWS_TOKEN, or listen on 127.0.0.1",
+        )
+
+
+def refuse_unsendable(token: str) -> None:
+    """No request could bring a token with a line break in it, or with space around it."""
+    if token != token.strip() or not token.isprintable():
+        raise InvalidRequest(
+            "the token has space around it or characters that cannot be sent",
+            hint="set HEADWATER_VIEWS_TOKEN to letters and digits",
         )
 
 
