@@ -44,7 +44,9 @@ class ViewHttp:
         self.address = address
         self.timeout_s = timeout_s
         refuse_unsendable(token)
-        self._headers = {"Authorization": f"Bearer {token}".encode()} if token else {}
+        self._headers: dict[str, str | bytes] = (
+            {"Authorization": f"Bearer {token}".encode()} if token else {}
+        )
         self._lock = threading.Lock()
         self._idle: list[http.client.HTTPConnection] = []
         self._is_closed = False
