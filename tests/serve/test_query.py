@@ -118,7 +118,7 @@ def own_memory_mb() -> float:
 
 def test_trimming_takes_no_longer_than_a_query_may(http_client: Http, shop: Changelog) -> None:
     """Nothing stops a function once it runs: SQLite's own would be at it for minutes."""
-    zeros, others = "hex(zeroblob(500000))", "replace(hex(zeroblob(50000)), '0', 'a')"
+    zeros, others = "hex(zeroblob(500000))", "replace(hex(zeroblob(40000)), '0', 'a')"
     _, answer = http_client.query(f"SELECT trim({zeros} || 'x', {others} || '0')")
     assert answer["rows"] == [["x"]], shop.view.name
     many = "WITH RECURSIVE t(n) AS (SELECT 1000 UNION ALL SELECT n + 1 FROM t WHERE n < 3000) "
