@@ -401,6 +401,21 @@ def test_pages_are_stable_while_rows_come_and_go(store: Store) -> None:
     assert [each["customer"] for each in (*first, *rest)] == [0, 2, 4, 6, 8, 9, 10, 12, 14, 16, 18]
 
 
+def test_a_page_ends_where_its_bytes_do_but_has_a_row_at_least(store: Store) -> None:
+    apply(store, poll([put(VIEW, revenue(n, name="x" * 1000)) for n in range(10)]))
+    sizes = {}
+    for max_bytes in (1, 1100, 3500, 100_000, None):
+        found = store.reader.scan(None, Page(100, max_bytes=max_bytes))
+        sizes[max_bytes] = (len(found.rows), found.is_cut)
+    assert sizes == {
+        1: (1, True),
+        1100: (1, True),
+        3500: (3, True),
+        100_000: (10, False),
+        None: (10, False),
+    }
+
+
 def test_a_snapshot_is_of_one_moment(store: Store) -> None:
     apply(store, poll([put(VIEW, revenue(n)) for n in range(2000)]))
     snapshot = store.reader.snapshot(parse_where(VIEW, "customer < 1500"))

@@ -20,7 +20,7 @@ from headwater.errors import Corruption, InvalidRequest, TimedOut
 from headwater.followers.changes import Positions
 from headwater.followers.sqlite.columns import add_decimal_collation, quoted
 from headwater.followers.sqlite.failures import error_of, is_damage
-from headwater.followers.sqlite.reader import SqliteReader
+from headwater.followers.sqlite.reader import SqliteReader, size_of
 from headwater.followers.sqlite.sql_text import name_views
 from headwater.followers.sqlite.trims import MOST_CHARACTERS, add_trims
 
@@ -197,7 +197,7 @@ class _Query:
         rows: list[list[Any]] = []
         size = 0
         for line in cursor:
-            size += sum(len(each) if isinstance(each, str | bytes) else 8 for each in line)
+            size += size_of(line)
             if size > self._limits.answer_bytes and not rows:
                 raise InvalidRequest(
                     f"a row of the answer is larger than {self._limits.answer_bytes} bytes",
