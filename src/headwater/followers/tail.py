@@ -19,6 +19,10 @@ CHUNK_RECORDS: Final = 500
 _RECORD_BYTES: Final = 200
 """What a record costs beside its bytes, roughly."""
 
+_SHARED_TIMES: Final = 8
+"""How much larger than a chunk all that is made of it may be, for readers to share."""
+_SIZE: Final = object()
+
 Before = Mapping[bytes, Mapping[str, Any] | None]
 """The row of each key, as `encode_key` writes it, before a poll's changes; what is missing had none."""
 
@@ -49,6 +53,13 @@ class Chunk:
     def size_bytes(self) -> int:
         lengths = sum(len(each) for each in self.poll.values if each is not None)
         return lengths + _RECORD_BYTES * (len(self.poll) + 1)
+
+    def share(self, name: Any, pieces: list[bytes]) -> None:
+        """Keep events for others who want the same, while there is room: filters can be any number."""
+        size = sum(map(len, pieces)) + _RECORD_BYTES
+        kept: int = self.shared.get(_SIZE, 0)
+        if kept == 0 or kept + size <= _SHARED_TIMES * self.size_bytes:
+            self.shared[name], self.shared[_SIZE] = pieces, kept + size
 
 
 @dataclass(frozen=True, slots=True)

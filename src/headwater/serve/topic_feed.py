@@ -126,7 +126,8 @@ class TopicFeed:
             return list(in_pieces(self._events(chunk, since)))
         pieces: list[bytes] | None = chunk.shared.get(self._where_text)
         if pieces is None:
-            pieces = chunk.shared[self._where_text] = list(in_pieces(self._events(chunk, since)))
+            pieces = list(in_pieces(self._events(chunk, since)))
+            chunk.share(self._where_text, pieces)
         return pieces
 
     def _events(self, chunk: Chunk, since: Positions) -> Iterator[bytes]:

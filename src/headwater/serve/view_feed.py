@@ -97,7 +97,8 @@ class ViewFeed:
         name = ("pieces", None if self._where is None else self._where.text)
         pieces: list[bytes] | None = chunk.shared.get(name)
         if pieces is None:
-            pieces = chunk.shared[name] = list(in_pieces(self._events(chunk, since)))
+            pieces = list(in_pieces(self._events(chunk, since)))
+            chunk.share(name, pieces)
         return pieces
 
     def _events(self, chunk: Chunk, since: Positions) -> Iterator[bytes]:
