@@ -189,9 +189,10 @@ class _Query:
         try:
             yield
         except sqlite3.Error as error:
-            if is_damage(error):
+            found = error_of(error, self._files[name])
+            if isinstance(found, Corruption):
                 raise DamagedViews([name], error) from error
-            raise error_of(error, self._files[name]) from error
+            raise found from error
 
     def _fetch(self, cursor: sqlite3.Cursor) -> tuple[list[list[Any]], bool]:
         rows: list[list[Any]] = []
