@@ -8,7 +8,7 @@ import pytest
 
 from headwater.client import Change, Client
 from headwater.errors import InvalidRequest, NotFound, Unavailable
-from headwater.testing import Broker, ViewServer
+from headwater.testing import Broker, SettableClock, ViewServer
 from headwater.views import encode_key
 from rigs.changelog import Changelog, new_name, revenue
 from serve.conftest import Changelogs, Http
@@ -258,6 +258,34 @@ def test_an_id_from_before_deletions_were_forgotten_means_to_begin_again(
             resync = events.read(1)[0]
     assert resync.kind == "resync"
     assert "deletions since then may be gone" in resync.data["reason"]
+
+
+def test_a_view_that_stood_still_for_too_long_begins_again_also_for_those_who_stayed(
+    broker: Broker, changelog: Changelog
+) -> None:
+    """What was deleted meanwhile may have gone from the topic: neither they nor their ids lead on."""
+    changelog.put(revenue(7))
+    clock, name = SettableClock(), changelog.view.name
+    with ViewServer(broker.bootstrap, clock=clock) as server:
+        http, path = Http(server.url), f"/views/{name}/subscribe"
+        while http.get(f"/views/{name}")[1].get("rows") != 1:
+            pass
+        with Stream(http.host, path) as stayed:
+            assert [each.kind for each in stayed.read(2)] == ["snapshot", "progress"]
+            http.ask("POST", f"/v1/views/{name}/pause")
+            while http.get(f"/views/{name}")[1]["state"] != "paused":
+                pass
+            changelog.delete(minute="2026-09-01T10:00Z", customer=7)
+            changelog.put(revenue(8))
+            clock.advance(seconds=25 * 3600)
+            with Stream(http.host, path) as short:
+                late_id = short.read(2)[1].id
+            http.ask("POST", f"/v1/views/{name}/resume")
+            resync, row, _ = stayed.read(3)
+        assert "delete.retention.ms" in resync.data["reason"]
+        assert (row.kind, row.data["key"]["customer"]) == ("snapshot", 8)
+        with Stream(http.host, path, last_id=late_id) as again:
+            assert again.read(1)[0].kind == "resync"
 
 
 def test_a_filter_by_key_brings_only_its_rows(http_client: Http, changelog: Changelog) -> None:

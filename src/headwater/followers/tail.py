@@ -42,7 +42,8 @@ class Chunk:
 
     poll: Poll
     source: Source
-    at_ms: int
+    fresh_ms: int
+    """When what is known with it last was all that the topic held."""
     rejected: frozenset[int] = frozenset()
     """Places in the poll of records that are no changes."""
     before: Before | None = None
@@ -97,7 +98,7 @@ class Tail:
     def publish(
         self,
         poll: Poll,
-        at_ms: int,
+        fresh_ms: int,
         rejected: frozenset[int] = frozenset(),
         before: Before | None = None,
     ) -> None:
@@ -106,7 +107,7 @@ class Tail:
             source = self._now.source
             for start, part in parts_of(poll):
                 here = frozenset(at - start for at in rejected if start <= at < start + len(part))
-                chunk = Chunk(part, source, at_ms, here, before if start == 0 else None)
+                chunk = Chunk(part, source, fresh_ms, here, before if start == 0 else None)
                 self._keep(chunk, chunk.size_bytes)
                 self._now = self._now.next(chunk)
             self._now = replace(self._now, positions={**self._now.positions, **poll.next})

@@ -40,6 +40,10 @@ class Feed(Protocol):
     def is_over(self) -> bool:
         """Whether nothing will come any more."""
 
+    @property
+    def fresh_ms(self) -> int:
+        """When the end of the tail last was the end of the topic."""
+
     def encode(self, chunk: Chunk, since: Positions) -> list[bytes]:
         """The events of a chunk, for a reader that has everything before `since`."""
 
@@ -57,6 +61,8 @@ class Subscription:
         self._last = last
         self._at = feed.tail.now
         """The source, and the positions up to which the reader has everything."""
+        self._fresh_ms = 0
+        """When these positions last were the end of the topic: no deletion after it may be missed."""
 
     async def stream(self) -> AsyncGenerator[bytes]:
         """Pieces of events, until the reader leaves, the server stops or there is nothing more."""
@@ -83,6 +89,8 @@ class Subscription:
             async for piece in self._resync(why):
                 yield piece
         else:
+            at_ms = self._last.at_ms
+            self._fresh_ms = self._serving.clock.now_ms() if at_ms is None else at_ms
             self._move_to({**self._unnamed(self._last), **self._last.positions})
 
     def _unnamed(self, last: EventId) -> Positions:
@@ -107,12 +115,21 @@ class Subscription:
             async for piece in self._resync("it was built anew"):
                 yield piece
         mark = self._feed.tail.find(self._at.positions)
+        if mark is None and (why := self._too_far_back()):
+            async for piece in self._resync(why):
+                yield piece
+            return
         try:
             async for piece in self._catch_up() if mark is None else self._live(mark):
                 yield piece
         except (OffsetOutOfRange, NotFound):
             async for piece in self._resync("the changes that come next are gone from the topic"):
                 yield piece
+
+    def _too_far_back(self) -> str:
+        """Why the topic does not lead on from where the reader is; empty if it does."""
+        here = EventId(self._at.positions, self._fresh_ms, self._at.source.tag)
+        return self._feed.reason_to_resync(here, self._serving.clock.now_ms())
 
     async def _live(self, mark: Mark) -> AsyncGenerator[bytes]:
         """What the tail has, and what comes; returns when the tail begins anew."""
@@ -133,6 +150,7 @@ class Subscription:
             elif loop.time() - sent_s < HEARTBEAT_S:
                 await self._serving.bell.wait(HEARTBEAT_S - (loop.time() - sent_s))
             else:
+                self._fresh_ms = max(self._fresh_ms, self._feed.fresh_ms)
                 self._move_to({**self._at.positions, **mark.positions})
                 yield self._progress()
                 sent_s = loop.time()
@@ -162,7 +180,7 @@ class Subscription:
         try:
             while not self._is_over and tail.find(self._at.positions) is None:
                 poll = await self._serving.in_thread(changelog.poll, _CATCH_UP_WAIT_S)
-                chunk = Chunk(poll, self._at.source, self._serving.clock.now_ms())
+                chunk = Chunk(poll, self._at.source, self._fresh_ms)
                 for piece in self._feed.encode(chunk, self._at.positions):
                     yield piece
                 self._pass(chunk)
@@ -176,11 +194,12 @@ class Subscription:
             yield piece
 
     async def _start_over(self) -> AsyncGenerator[bytes]:
-        now = self._feed.tail.now
+        self._fresh_ms, now = self._feed.fresh_ms, self._feed.tail.now
         spool = await self._feed.snapshot()
         if spool is None:
             self._at = now
         else:
+            self._fresh_ms = spool.fresh_ms
             for piece in spool.pieces():
                 yield piece
             self._at = replace(now, positions=spool.as_of, source=spool.source)
@@ -188,7 +207,7 @@ class Subscription:
 
     def _pass(self, chunk: Chunk) -> None:
         """Positions only ever grow: a reader may be ahead of what it is given."""
-        before = self._at.positions
+        before, self._fresh_ms = self._at.positions, chunk.fresh_ms
         self._move_to({p: max(at, before.get(p, 0)) for p, at in chunk.poll.next.items()})
 
     def _move_to(self, positions: Positions) -> None:
@@ -196,6 +215,6 @@ class Subscription:
 
     def _progress(self) -> bytes:
         at = self._at
-        event_id = EventId(at.positions, self._serving.clock.now_ms(), at.source.tag)
+        event_id = EventId(at.positions, self._fresh_ms, at.source.tag)
         as_of = {str(partition): offset for partition, offset in at.positions.items()}
         return event("progress", as_json({"as_of": as_of}), str(event_id))

@@ -32,7 +32,7 @@ class TopicTail:
         self.readers = 0
         self.failure: HeadwaterError | None = None
         self._client = client
-        self._clock = clock
+        self.clock = clock
         self._is_stopping = threading.Event()
         found = look_up(client, topic)
         self._start: Positions = found.end
@@ -61,15 +61,15 @@ class TopicTail:
     def _read_from(self, start: Positions) -> Positions:
         """Until the topic has more partitions; returns where to go on: in those from their beginning."""
         changelog = KafkaChangelog(self._client.connection, self.topic, start, with_headers=True)
-        looked_s = self._clock.monotonic_s()
+        looked_s = self.clock.monotonic_s()
         try:
             while not self._is_stopping.is_set():
                 poll = changelog.poll(_WAIT_S)
                 start = poll.next
                 if poll.next != poll.start:
-                    self.tail.publish(poll, self._clock.now_ms())
-                if self._clock.monotonic_s() - looked_s > _LOOK_AT_TOPIC_S:
-                    looked_s = self._clock.monotonic_s()
+                    self.tail.publish(poll, self.clock.now_ms())
+                if self.clock.monotonic_s() - looked_s > _LOOK_AT_TOPIC_S:
+                    looked_s = self.clock.monotonic_s()
                     partitions = self._partitions()
                     if partitions > len(start):
                         return {**dict.fromkeys(range(partitions), 0), **start}
@@ -109,6 +109,10 @@ class TopicFeed:
             raise self._shared.failure
         return False
 
+    @property
+    def fresh_ms(self) -> int:
+        return self._shared.clock.now_ms()
+
     async def snapshot(self) -> Spool | None:
         return None
 
@@ -137,7 +141,7 @@ class TopicFeed:
                 continue
             if self._matches is None or self._matches(record):
                 positions[record.partition] = record.offset + 1
-                event_id = EventId(positions, chunk.at_ms, chunk.source.tag)
+                event_id = EventId(positions, chunk.fresh_ms, chunk.source.tag)
                 yield event("record", as_json(readable(record)), str(event_id))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from headwater.client.record_json import as_json
-from headwater.errors import Corruption, InvalidRequest
+from headwater.errors import Corruption, InvalidRequest, Unavailable
 from headwater.followers.changes import Positions, decode_change
 from headwater.followers.follower import Follower
 from headwater.followers.tail import Chunk, Tail
@@ -60,6 +60,11 @@ class ViewFeed:
         """Whether rows can leave the filter without being deleted."""
         return self._where is not None and not self._where.is_about_key(self._view)
 
+    @property
+    def fresh_ms(self) -> int:
+        served = self._follower.served
+        return 0 if served is None else served.fresh_ms
+
     async def snapshot(self) -> Spool | None:
         if not self._wants_snapshot:
             return None
@@ -77,8 +82,12 @@ class ViewFeed:
             return "it was built anew"
         if not set(last.positions) <= set(now.positions):
             return "the topic does not have these partitions"
-        age_ms = 0 if last.at_ms is None else now_ms - last.at_ms
-        if age_ms >= self._follower.delete_retention_ms and self.tail.find(last.positions) is None:
+        if last.at_ms is None or self.tail.find(last.positions) is not None:
+            return ""
+        kept_ms = self._follower.delete_retention_ms
+        if kept_ms is None:
+            raise Unavailable(f"view {self._view.name!r} has just been started", hint="ask again")
+        if now_ms - last.at_ms >= kept_ms:
             return "deletions since then may be gone from the topic (delete.retention.ms)"
         return ""
 
@@ -116,7 +125,7 @@ class ViewFeed:
                 "offset": offset,
                 "timestamp_ms": poll.timestamps_ms[change.place],
             }
-            yield event("change", as_json(content), str(EventId(positions, chunk.at_ms, tag)))
+            yield event("change", as_json(content), str(EventId(positions, chunk.fresh_ms, tag)))
 
     def _chosen(self, chunk: Chunk) -> Iterator[tuple[Change, str]]:
         """The changes that this filter lets through, and what they are to its subscribers."""
