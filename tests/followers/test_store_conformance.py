@@ -146,6 +146,10 @@ BAD: dict[str, tuple[bytes | None, bytes | None]] = {
         encode_key(VIEW, key(9)),
         encode_key(VIEW, key(9))[:-1] + b',"orders":1.5}',
     ),
+    "a key of nanoseconds": (
+        b'{"minute":"2026-09-01T10:00:00.000000001Z","customer":2}',
+        b'{"minute":"2026-09-01T10:00:00.000000001Z","customer":2,"total":9}',
+    ),
     "a number for a boolean": (
         encode_key(VIEW, key(9)),
         encode_key(VIEW, key(9))[:-1] + b',"paid":3}',
