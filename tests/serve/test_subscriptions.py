@@ -8,6 +8,7 @@ import pytest
 
 from headwater.client import Change, Client
 from headwater.errors import InvalidRequest, NotFound, Unavailable
+from headwater.serve import subscription
 from headwater.testing import Broker, SettableClock, ViewServer
 from headwater.views import encode_key
 from rigs.changelog import Changelog, new_name, revenue
@@ -486,6 +487,26 @@ def test_an_id_of_a_server_that_is_ahead_of_this_one_leads_on(
             Http(behind.url).ask("POST", f"/v1/views/{name}/resume")
             (change,) = events.read(1)
     assert (change.kind, change.data["offset"]) == ("change", 2)
+
+
+def test_progress_never_leads_a_reader_back(
+    broker: Broker, new_changelog: Changelogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that has read the topic itself is ahead of a view that stands still; its id must stay so."""
+    monkeypatch.setattr(subscription, "HEARTBEAT_S", 0.2)
+    changelog = new_changelog(partitions=1)
+    with ViewServer(broker.bootstrap) as behind:
+        http, name = Http(behind.url), changelog.view.name
+        while not http.get(f"/views/{name}")[1].get("as_of"):
+            pass
+        http.ask("POST", f"/v1/views/{name}/pause")
+        while http.get(f"/views/{name}")[1]["state"] != "paused":
+            pass
+        for number in range(3):
+            changelog.put(revenue(number))
+        with Stream(http.host, f"/views/{name}/subscribe", last_id="0:3") as events:
+            (progress,) = events.read(1)
+    assert (progress.kind, progress.data["as_of"]) == ("progress", {"0": 3})
 
 
 def test_there_are_only_so_many_subscribers(broker: Broker, changelog: Changelog) -> None:

@@ -151,7 +151,7 @@ class Subscription:
                 await self._serving.bell.wait(HEARTBEAT_S - (loop.time() - sent_s))
             else:
                 self._fresh_ms = max(self._fresh_ms, self._feed.fresh_ms)
-                self._move_to({**self._at.positions, **mark.positions})
+                self._move_on_to(mark.positions)
                 yield self._progress()
                 sent_s = loop.time()
 
@@ -206,9 +206,13 @@ class Subscription:
         yield self._progress()
 
     def _pass(self, chunk: Chunk) -> None:
-        """Positions only ever grow: a reader may be ahead of what it is given."""
-        before, self._fresh_ms = self._at.positions, chunk.fresh_ms
-        self._move_to({p: max(at, before.get(p, 0)) for p, at in chunk.poll.next.items()})
+        self._fresh_ms = chunk.fresh_ms
+        self._move_on_to(chunk.poll.next)
+
+    def _move_on_to(self, positions: Positions) -> None:
+        """They only ever grow: a reader that reads the topic itself may be ahead of the follower."""
+        before = self._at.positions
+        self._move_to({p: max(at, before.get(p, 0)) for p, at in positions.items()})
 
     def _move_to(self, positions: Positions) -> None:
         self._at = replace(self._at, positions={**self._at.positions, **positions})
