@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from headwater.client.record_json import as_json
-from headwater.errors import HeadwaterError, NotFound, OffsetOutOfRange
+from headwater.errors import HeadwaterError, NotFound, OffsetOutOfRange, Unavailable
 from headwater.followers.changelog import KafkaChangelog
 from headwater.followers.changes import Positions
 from headwater.followers.tail import Chunk, Mark, Tail
@@ -44,8 +44,15 @@ class Feed(Protocol):
     def fresh_ms(self) -> int:
         """When the end of the tail last was the end of the topic."""
 
-    def encode(self, chunk: Chunk, since: Positions) -> list[bytes]:
-        """The events of a chunk, for a reader that has everything before `since`."""
+    @property
+    def needs_before(self) -> bool:
+        """Whether what an event is depends on the row that was there before."""
+
+    def encode(self, chunk: Chunk, since: Positions, *, is_sure: bool) -> list[bytes]:
+        """The events of a chunk, for a reader that has everything before `since`.
+
+        If it is not sure, it may have another row than the view had before these changes.
+        """
 
     async def snapshot(self) -> Spool | None:
         """Where a reader without a position begins; None: with what comes next."""
@@ -63,6 +70,9 @@ class Subscription:
         """The source, and the positions up to which the reader has everything."""
         self._fresh_ms = 0
         """When these positions last were the end of the topic: no deletion after it may be missed."""
+        self._unsure_until: Positions | None = {}
+        """Who reads the topic itself does not see what compaction has removed, and may keep a row that the
+        view has not; but what replaced it lies before the end that the topic had then. None: not known."""
 
     async def stream(self) -> AsyncGenerator[bytes]:
         """Pieces of events, until the reader leaves, the server stops or there is nothing more."""
@@ -92,6 +102,7 @@ class Subscription:
             at_ms = self._last.at_ms
             self._fresh_ms = self._serving.clock.now_ms() if at_ms is None else at_ms
             self._move_to({**self._unnamed(self._last), **self._last.positions})
+            self._unsure_until = await self._end_of_topic()
 
     def _unnamed(self, last: EventId) -> Positions:
         """Where partitions begin that an id does not name: of one of ours, they are younger than it."""
@@ -160,7 +171,8 @@ class Subscription:
         pieces: list[bytes] = []
         size = 0
         while size < PIECE_BYTES and (chunk := self._feed.tail.at(mark)) is not None:
-            found = self._feed.encode(chunk, self._at.positions)
+            is_sure = self._is_sure_of(chunk)
+            found = self._feed.encode(chunk, self._at.positions, is_sure=is_sure)
             pieces += found
             size += sum(map(len, found)) + 1
             mark = mark.next(chunk)
@@ -181,11 +193,29 @@ class Subscription:
             while not self._is_over and tail.find(self._at.positions) is None:
                 poll = await self._serving.in_thread(changelog.poll, _CATCH_UP_WAIT_S)
                 chunk = Chunk(poll, self._at.source, self._fresh_ms)
-                for piece in self._feed.encode(chunk, self._at.positions):
+                for piece in self._feed.encode(chunk, self._at.positions, is_sure=False):
                     yield piece
                 self._pass(chunk)
         finally:
             self._serving.aside(changelog.close)
+        self._unsure_until = await self._end_of_topic()
+
+    async def _end_of_topic(self) -> Positions | None:
+        if not self._feed.needs_before:
+            return {}
+        topics = self._serving.client.admin.topics
+        try:
+            return await self._serving.in_thread(
+                topics.ends, self._feed.topic, list(self._at.positions)
+            )
+        except Unavailable:
+            return None
+
+    def _is_sure_of(self, chunk: Chunk) -> bool:
+        unsure_until, start = self._unsure_until, chunk.poll.start
+        return unsure_until is not None and all(
+            start.get(partition, 0) >= at for partition, at in unsure_until.items()
+        )
 
     async def _resync(self, why: str) -> AsyncGenerator[bytes]:
         """Tell the reader to forget everything, the last id too, and begin again."""
@@ -194,6 +224,7 @@ class Subscription:
             yield piece
 
     async def _start_over(self) -> AsyncGenerator[bytes]:
+        self._unsure_until = {}
         self._fresh_ms, now = self._feed.fresh_ms, self._feed.tail.now
         spool = await self._feed.snapshot()
         if spool is None:

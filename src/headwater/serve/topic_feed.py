@@ -89,6 +89,7 @@ class TopicFeed:
     """The records of a topic, or those that a filter picks."""
 
     with_headers = True
+    needs_before = False
 
     def __init__(self, shared: TopicTail, where_text: str, matches: RecordTest | None) -> None:
         self._shared = shared
@@ -125,7 +126,8 @@ class TopicFeed:
             return "the topic does not have these partitions"
         return ""
 
-    def encode(self, chunk: Chunk, since: Positions) -> list[bytes]:
+    def encode(self, chunk: Chunk, since: Positions, *, is_sure: bool) -> list[bytes]:
+        del is_sure
         if dict(since) != dict(chunk.poll.start):
             return list(in_pieces(self._events(chunk, since)))
         pieces: list[bytes] | None = chunk.shared.get(self._where_text)

@@ -1,7 +1,7 @@
 """What subscribers of a view see: its changes as events, each decoded and encoded once for all of them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from headwater.client.record_json import as_json
@@ -99,8 +99,10 @@ class ViewFeed:
                 self._where = parse_where(view, self._where.text)
                 self._matches = matcher(self._where)
 
-    def encode(self, chunk: Chunk, since: Positions) -> list[bytes]:
+    def encode(self, chunk: Chunk, since: Positions, *, is_sure: bool) -> list[bytes]:
         """The events of a chunk for a subscriber that has everything before `since`."""
+        if chunk.before is not None and not is_sure:
+            return list(in_pieces(self._events(replace(chunk, before=None), since)))
         if dict(since) != dict(chunk.poll.start):
             return list(in_pieces(self._events(chunk, since)))
         name = ("pieces", None if self._where is None else self._where.text)
