@@ -5,6 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from headwater.client import Change, Client
 from headwater.errors import InvalidRequest, NotFound, Unavailable
@@ -507,6 +508,28 @@ def test_progress_never_leads_a_reader_back(
         with Stream(http.host, f"/views/{name}/subscribe", last_id="0:3") as events:
             (progress,) = events.read(1)
     assert (progress.kind, progress.data["as_of"]) == ("progress", {"0": 3})
+
+
+def test_progress_goes_beyond_the_markers_of_transactions(
+    broker: Broker,
+    http_client: Http,
+    new_changelog: Changelogs,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(subscription, "HEARTBEAT_S", 0.2)
+    changelog = new_changelog(partitions=1)
+    with stream(http_client, changelog) as events:
+        assert events.read(1)[0].kind == "progress"
+        writer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": new_name()})
+        writer.init_transactions()
+        writer.begin_transaction()
+        key = encode_key(changelog.view, {"minute": "2026-09-01T10:00Z", "customer": 7})
+        writer.produce(changelog.view.topic, key, key)
+        writer.commit_transaction()
+        seen = next(each for each in events if each.kind == "change")
+        assert seen.data["offset"] == 0
+        last = next(each for each in events if each.data["as_of"] == {"0": 2})
+    assert last.kind == "progress"
 
 
 def test_there_are_only_so_many_subscribers(broker: Broker, changelog: Changelog) -> None:

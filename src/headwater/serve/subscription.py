@@ -162,7 +162,9 @@ class Subscription:
                 await self._serving.bell.wait(HEARTBEAT_S - (loop.time() - sent_s))
             else:
                 self._fresh_ms = max(self._fresh_ms, self._feed.fresh_ms)
-                self._move_on_to(mark.positions)
+                now = tail.now  # it may know of offsets without records behind the last chunk
+                is_at_end = (now.epoch, now.number) == (mark.epoch, mark.number)
+                self._move_on_to(now.positions if is_at_end else mark.positions)
                 yield self._progress()
                 sent_s = loop.time()
 
