@@ -4,7 +4,7 @@ import click
 
 from headwater.cli.command import command as headwater_command
 from headwater.cli.session import Session
-from headwater.cli.view.json_row import json_row
+from headwater.cli.view.json_row import json_row, shown
 from headwater.cli.view.url_option import url_option
 from headwater.cli.view.waiting import waiting_options
 from headwater.client.record import Receipt
@@ -52,5 +52,6 @@ def command(
         session.output.document({"row": document, "as_of": row.as_of})
         return
     session.output.rows(
-        ("column", "value"), ({"column": name, "value": value} for name, value in document.items())
+        ("column", "value"),
+        ({"column": name, "value": shown(value)} for name, value in document.items()),
     )
