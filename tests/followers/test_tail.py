@@ -9,7 +9,7 @@ VIEW = make_view("shop.revenue")
 
 def test_what_readers_share_of_a_chunk_is_bounded_however_many_filters_they_have() -> None:
     found = poll([put(VIEW, revenue(number)) for number in range(100)])
-    chunk = Chunk(found, Source("tag", VIEW), at_ms=1)
+    chunk = Chunk(found, Source("tag", VIEW), fresh_ms=1)
     pieces = [b"x" * chunk.size_bytes]
     for number in range(1000):
         chunk.share(f"customer > {number}", pieces)

@@ -33,7 +33,8 @@ def command(
 ) -> None:
     """Show one row by its key.
 
-    KEY is one value for each column of the key, in its order; see: headwater view describe.
+    KEY is one value for each column of the key, in its order; see: headwater view describe. Values
+    that begin with a minus come after two of them: headwater view get shop.balances -- -7
     """
     with session.views(url) as views:
         asked = views.view(view)

@@ -44,7 +44,8 @@ def command(  # noqa: PLR0913  one argument per option
     """Run a SELECT over views.
 
     Views are called by their name or its last part: FROM shop.revenue, FROM revenue. Each ? stands
-    for one of PARAMETERS. The server limits time, rows and bytes.
+    for one of PARAMETERS, which come after -- if one begins with a minus. The server limits time,
+    rows and bytes.
     """
     values = [_number_or_text(each) for each in parameters]
     with session.views(url) as views:
