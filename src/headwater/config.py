@@ -109,8 +109,8 @@ class ViewSettings:
     log_format: str = setting("text", "text or json")
     max_request_bytes: int = setting(64 << 10, "largest body of a request")
     max_rows: int = setting(10_000, "rows of an answer; more are asked for page by page")
-    max_answer_bytes: int = setting(16 * MiB, "largest answer to a query in SQL")
-    max_query_ms: int = setting(5_000, "longest time that a query in SQL may take")
+    max_answer_bytes: int = setting(16 * MiB, "largest answer to a query, or page of rows")
+    max_query_ms: int = setting(5_000, "longest time that a query, or a search for rows, may take")
     max_queries: int = setting(4, "queries in SQL that run at the same time")
     max_wait_ms: int = setting(60_000, "longest time that wait_for may wait")
     max_subscribers: int = setting(2_000, "subscriptions at the same time")
@@ -226,11 +226,21 @@ def join_address(host: str, port: int) -> str:
 
 def refuse_open_door(address: str, token: str) -> None:
     """Whoever serves more than this machine needs a token."""
+    refuse_unsendable(token)
     host, _ = split_address(address, "http")
     if not token and not is_loopback(host):
         raise InvalidRequest(
             f"{address} can be reached from other machines, and no token is set",
             hint="set HEADWATER_VIEWS_TOKEN, or listen on 127.0.0.1",
+        )
+
+
+def refuse_unsendable(token: str) -> None:
+    """No request could bring a token with a line break in it, or with space around it."""
+    if token != token.strip() or not token.isprintable():
+        raise InvalidRequest(
+            "the token has space around it or characters that cannot be sent",
+            hint="set HEADWATER_VIEWS_TOKEN to letters and digits",
         )
 
 

@@ -88,6 +88,20 @@ def test_a_query_prints_its_columns(view: View) -> None:
     assert (wrong.code, wrong.err.startswith("error: ")) == (2, True)
 
 
+def test_numbers_have_all_their_digits_and_text_does_nothing_to_the_terminal(
+    view: View, changelog: Changelog
+) -> None:
+    receipt = changelog.put(revenue(50, 0.0475, name="\x1b[31mred\x9b\tä\N{ZERO WIDTH JOINER}"))
+    place = f"{receipt.topic}/0/{receipt.offset}"
+    name = "\\x1b[31mred\\x9b\\tä\N{ZERO WIDTH JOINER}"
+    rows = view("get", "NAME", "2026-09-01T10:00Z", "50", "--wait-for", place).rows
+    assert ["total", "0.0475"] in rows
+    assert ["name", name] in rows
+    sql = 'SELECT total, 1.5e-7, 1.0, name FROM "NAME" WHERE customer = 50'
+    assert view("query", sql).rows == [["0.0475", "1.5e-07", "1.0", name]]
+    changelog.delete(minute="2026-09-01T10:00Z", customer=50)
+
+
 def test_a_receipt_is_waited_for(view: View, changelog: Changelog) -> None:
     receipt = changelog.put(revenue(7, 7.5))
     printed = json.dumps({"topic": receipt.topic, "partition": 0, "offset": receipt.offset})

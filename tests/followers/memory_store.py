@@ -94,7 +94,7 @@ class MemoryStore:
             for at in sorted(self._rows)
             if (after is None or at > after) and matches(self._rows[at])
         ]
-        return Answer(rows[: page.limit], self.positions())
+        return _page(rows, page, self.positions())
 
     def snapshot(self, where: Where | None) -> "MemorySnapshot":
         answer = self.scan(where, Page(limit=1_000_000))
@@ -144,3 +144,15 @@ class MemoryShelf:
         return sorted({each.view.name for each in self._stores})
 
     def close(self) -> None: ...
+
+
+def _page(rows: list[Row], page: Page, as_of: Positions) -> Answer:
+    """Values without a length are eight bytes."""
+    found: list[Row] = []
+    size = 0
+    for row in rows[: page.limit]:
+        size += sum(len(each) if isinstance(each, str) else 8 for each in row.values())
+        if found and page.max_bytes is not None and size > page.max_bytes:
+            return Answer(found, as_of, is_cut=True)
+        found.append(row)
+    return Answer(found, as_of)

@@ -15,9 +15,15 @@ from headwater.errors import NotFound, Unavailable
 from headwater.followers.follower import Follower, tag_of
 from headwater.followers.followers import Followers
 from headwater.followers.store import Store
-from headwater.views import Column, encode_key, parse_type
+from headwater.views import (
+    DEFINITIONS_TOPIC,
+    Column,
+    encode_definition,
+    encode_key,
+    parse_type,
+)
 from headwater.views.rows import encode_row
-from rigs.changelog import Changelog, revenue
+from rigs.changelog import Changelog, make_view, new_name, revenue
 
 
 def table(follower: Follower) -> list[dict[str, Any]]:
@@ -256,6 +262,21 @@ def test_a_definition_that_cannot_be_read_hurts_nobody_else(
     rig.until(lambda: is_caught_up(follower, changelog))
     client.admin.views.drop("broken")
     assert table(follower) == changelog.table()
+
+
+def test_a_definition_under_the_name_of_another_view_is_left_out(
+    rig: Rig, changelog: Changelog, client: Client
+) -> None:
+    """Nobody could remove it: a deletion of its own name would last until the next start only."""
+    hidden = make_view(new_name())
+    with client.producer(value_format="bytes") as producer:
+        producer.send(DEFINITIONS_TOPIC, encode_definition(hidden), key="other", partition=0)
+    follower = rig.follower(changelog.view)
+    rig.until(lambda: is_caught_up(follower, changelog))
+    rig.stop()
+    with pytest.raises(NotFound):
+        rig.start().get(hidden.name)
+    client.admin.views.drop("other")
 
 
 def test_rows_before_a_change_are_told_only_to_those_who_ask(

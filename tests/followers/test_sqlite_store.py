@@ -14,7 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from followers.polls import apply, poll, put, rows_of
-from headwater.errors import Conflict, Corruption, NotSupported, StorageFailed, Unavailable
+from headwater.errors import (
+    Conflict,
+    Corruption,
+    NotSupported,
+    StorageFailed,
+    TimedOut,
+    Unavailable,
+)
 from headwater.followers.sqlite.query import DamagedViews, Limits, run_query
 from headwater.followers.sqlite.shelf import SqliteShelf
 from headwater.followers.sqlite.store import SqliteStore
@@ -76,6 +83,15 @@ def test_readers_see_the_last_commit_while_the_writer_writes(store: Store) -> No
     assert seen[0].rows[0]["total"] == 1.0
     assert seen[0].as_of == {0: 1}
     assert rows_of(store)[0]["total"] == 2.0
+
+
+def test_a_search_for_rows_is_given_up_when_its_time_is_over(store: Store) -> None:
+    apply(store, poll([put(VIEW, revenue(n, name="x")) for n in range(5000)]))
+    nothing = parse_where(VIEW, "'y' in name")
+    with pytest.raises(TimedOut, match="longer than 0 s"):
+        store.reader.scan(nothing, Page(10, within_s=0.0))
+    assert store.reader.scan(nothing, Page(10)).rows == []
+    assert len(store.reader.scan(None, Page(10, within_s=60.0)).rows) == 10
 
 
 def test_a_row_and_its_positions_are_always_of_the_same_moment(store: Store) -> None:

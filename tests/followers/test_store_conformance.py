@@ -146,6 +146,10 @@ BAD: dict[str, tuple[bytes | None, bytes | None]] = {
         encode_key(VIEW, key(9)),
         encode_key(VIEW, key(9))[:-1] + b',"orders":1.5}',
     ),
+    "a key of nanoseconds": (
+        b'{"minute":"2026-09-01T10:00:00.000000001Z","customer":2}',
+        b'{"minute":"2026-09-01T10:00:00.000000001Z","customer":2,"total":9}',
+    ),
     "a number for a boolean": (
         encode_key(VIEW, key(9)),
         encode_key(VIEW, key(9))[:-1] + b',"paid":3}',
@@ -399,6 +403,21 @@ def test_pages_are_stable_while_rows_come_and_go(store: Store) -> None:
     after = {name: first[-1][name] for name in VIEW.key}
     rest = store.reader.scan(None, Page(100, after)).rows
     assert [each["customer"] for each in (*first, *rest)] == [0, 2, 4, 6, 8, 9, 10, 12, 14, 16, 18]
+
+
+def test_a_page_ends_where_its_bytes_do_but_has_a_row_at_least(store: Store) -> None:
+    apply(store, poll([put(VIEW, revenue(n, name="x" * 1000)) for n in range(10)]))
+    sizes = {}
+    for max_bytes in (1, 1100, 3500, 100_000, None):
+        found = store.reader.scan(None, Page(100, max_bytes=max_bytes))
+        sizes[max_bytes] = (len(found.rows), found.is_cut)
+    assert sizes == {
+        1: (1, True),
+        1100: (1, True),
+        3500: (3, True),
+        100_000: (10, False),
+        None: (10, False),
+    }
 
 
 def test_a_snapshot_is_of_one_moment(store: Store) -> None:

@@ -138,6 +138,16 @@ def test_more_partitions_are_refused_with_what_to_do(
     assert followed.is_stopped
 
 
+def test_partitions_that_are_added_under_a_running_follower_are_noticed(
+    settable_rig: Rig, changelog: Changelog, client: Client, followed: Follower
+) -> None:
+    """It would follow on for ever, and never see what is written to the new ones."""
+    client.admin.topics.add_partitions(changelog.view.topic, total=4)
+    settable_rig.clock.advance(seconds=6)
+    settable_rig.until(lambda: followed.status().state == "failed")
+    assert "has 4 partitions and had 2" in followed.status().reason
+
+
 def test_what_cannot_be_applied_is_in_the_dead_letter_topic_once_with_reason_and_origin(
     settable_rig: Rig, changelog: Changelog, client: Client, followed: Follower
 ) -> None:

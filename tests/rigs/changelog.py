@@ -73,6 +73,12 @@ class Changelog:
         for each in newest.values():
             list(self.client.view(self.view.name).rows(limit=1, wait_for=each, timeout_s=15))
 
+    def wait_until_built(self) -> None:
+        """Wait until a server that has just started has the view."""
+        name = self.view.name
+        while name not in [each.name for each in self.client.views.list() if each.as_of]:
+            pass
+
     def records(self) -> Iterator[tuple[bytes, bytes | None, int, int]]:
         """Everything that a read_committed reader finds in the topic now."""
         with self.client.consumer(self.view.topic, until="end", value_format="bytes") as records:

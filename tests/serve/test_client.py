@@ -7,7 +7,7 @@ import pytest
 
 from headwater.client import Client
 from headwater.errors import InvalidRequest, NotFound
-from rigs.changelog import Changelog, revenue
+from rigs.changelog import REVENUE, Changelog, make_view, new_name, revenue
 from serve.conftest import Changelogs
 
 TYPES = {
@@ -85,3 +85,35 @@ def test_views_say_how_they_are(client: Client, shop: Changelog) -> None:
     details = client.view(shop.view.name).describe()
     assert details.view == shop.view
     assert details.rows == 10
+
+
+def test_a_view_that_is_asked_for_years_takes_over_new_columns_and_keys(
+    client: Client, changelog: Changelog
+) -> None:
+    changelog.put(revenue(7))
+    changelog.wait_until_served()
+    name, asked = changelog.view.name, client.view(changelog.view.name)
+    assert asked.get(minute="2026-09-01T10:00Z", customer=7) is not None
+    more = make_view(name, {**REVENUE, "note": "string"}, key=("minute", "customer"), version=2)
+    client.admin.views.define(more)
+    while client.view(name).describe().view.version != 2:
+        pass
+    row = asked.get(minute="2026-09-01T10:00Z", customer=7)
+    assert row is not None
+    assert (row["customer"], row["note"]) == (7, None)
+    assert [each["note"] for each in asked.rows()] == [None]
+    other = make_view(name, {"customer": "string", "name": "string"}, topic=new_name(), version=3)
+    client.admin.topics.create(other.topic, partitions=1, replicas=1)
+    client.admin.views.define(other)
+    while client.view(name).describe().view.version != 3:
+        pass
+    Changelog(client, other).put({"customer": "Ann", "name": "A"})
+    while not (rows := list(asked.rows())):
+        pass
+    assert rows == [{"customer": "Ann", "name": "A"}]
+    assert asked.get(customer="Ann", name="A") == rows[0]
+
+
+def test_a_wait_without_end_is_refused_in_our_words(client: Client, shop: Changelog) -> None:
+    with pytest.raises(InvalidRequest, match="timeout_s"):
+        list(client.view(shop.view.name).rows(timeout_s=float("inf")))

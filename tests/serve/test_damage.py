@@ -1,5 +1,6 @@
 """A store that is damaged where only readers look: they are told, and it is built again."""
 
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -54,6 +55,29 @@ def test_damage_that_a_subscription_meets_first_is_told_and_mended(
                     ("failed", "Corruption")
                 ]
             until(lambda: Http(server.url).get(f"/views/{view.name}")[1].get("rows") == ROWS)
+        client.admin.views.drop(view.name)
+
+
+@pytest.mark.parametrize("ask", ["rows", "query"])
+def test_a_file_that_was_removed_is_built_again(broker: Broker, tmp_path: Path, ask: str) -> None:
+    with headwater.connect(broker.bootstrap) as client:
+        view = stored_view(client, broker, tmp_path)
+        with (
+            ViewServer(broker.bootstrap, data=str(tmp_path)) as server,
+            headwater.connect(broker.bootstrap, views=server.url) as asking,
+        ):
+            until(lambda: is_served(server, view))
+            shutil.rmtree(tmp_path)
+            ways: dict[str, Callable[[], object]] = {
+                "rows": lambda: len(list(asking.view(view.name).rows())),
+                "query": lambda: asking.views.query(f'SELECT count(*) FROM "{view.name}"').rows,
+            }
+            until(lambda: is_answered(ways[ask]))
+            new = make_view(new_name())
+            client.admin.topics.create(new.topic, partitions=1, replicas=1)
+            client.admin.views.define(new)
+            until(lambda: is_served(server, new))
+            client.admin.views.drop(new.name)
         client.admin.views.drop(view.name)
 
 

@@ -54,6 +54,27 @@ def test_the_client_sends_its_token(
         assert client.views.list() == []
 
 
+def test_a_token_may_have_any_letters_and_its_scheme_any_case(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADWATER_VIEWS_TOKEN", "schlüssel→")
+    with (
+        ViewServer(broker.bootstrap, token="schlüssel→") as server,
+        headwater.connect(broker.bootstrap, views=server.url) as client,
+    ):
+        assert client.views.list() == []
+    with ViewServer(broker.bootstrap, token="secret") as server:
+        for scheme, status in (("bearer", 200), ("BEARER", 200), ("Basic", 401)):
+            headers = {"Authorization": f"{scheme} secret"}
+            assert Http(server.url).ask("GET", "/v1/views", headers=headers)[0] == status
+
+
+@pytest.mark.parametrize("token", ["secret\n", " ", "\t"])
+def test_a_token_that_no_request_could_bring_is_refused(broker: Broker, token: str) -> None:
+    with pytest.raises(InvalidRequest, match="characters that cannot be sent"):
+        ViewServer(broker.bootstrap, token=token).start()
+
+
 @pytest.mark.parametrize(
     "headers",
     [

@@ -116,6 +116,22 @@ def own_memory_mb() -> float:
     return int(status.partition("RssAnon:")[2].split()[0]) / 1024
 
 
+def test_trimming_takes_no_longer_than_a_query_may(http_client: Http, shop: Changelog) -> None:
+    """Nothing stops a function once it runs: SQLite's own would be at it for minutes."""
+    zeros, others = "hex(zeroblob(500000))", "replace(hex(zeroblob(40000)), '0', 'a')"
+    _, answer = http_client.query(f"SELECT trim({zeros} || 'x', {others} || '0')")
+    assert answer["rows"] == [["x"]], shop.view.name
+    many = "WITH RECURSIVE t(n) AS (SELECT 1000 UNION ALL SELECT n + 1 FROM t WHERE n < 3000) "
+    status, answer = http_client.query(f"{many} SELECT trim('x', group_concat(char(n), '')) FROM t")
+    assert (status, "at most 1000 different" in answer["error"]["what"]) == (400, True)
+
+
+def test_every_column_of_an_answer_has_a_name_of_its_own(client: Client, shop: Changelog) -> None:
+    table = client.views.query("SELECT 1 AS a, 2 AS a, 3 AS 'a:1', 4 AS a")
+    assert table.columns == ("a", "a:1", "a:1:1", "a:2")
+    assert [*table] == [{"a": 1, "a:1": 2, "a:1:1": 3, "a:2": 4}], shop.view.name
+
+
 def test_answers_are_limited_and_say_so(http_client: Http, shop: Changelog) -> None:
     endless = "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) "
     _, answer = http_client.query(f"{endless} SELECT x FROM t")

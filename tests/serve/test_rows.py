@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+import headwater
 from headwater.client import Client
+from headwater.testing import Broker, ViewServer
 from rigs.changelog import Changelog, revenue
 from serve.conftest import Changelogs, Http, text_of
 
@@ -87,6 +89,23 @@ def test_more_rows_than_the_server_allows_come_in_pages(
     _, answer = http_client.get(path, limit=1000, wait_for=receipt)
     assert len(answer["rows"]) == 500
     assert answer["next"]
+
+
+def test_pages_of_large_rows_are_shorter_and_bring_every_row_once(
+    broker: Broker, changelog: Changelog
+) -> None:
+    for number in range(10):
+        changelog.put(revenue(number, name="x" * 1000))
+    changelog.wait_until_served()
+    with (
+        ViewServer(broker.bootstrap, max_answer_bytes=3500) as server,
+        headwater.connect(broker.bootstrap, views=server.url) as client,
+    ):
+        Changelog(client, changelog.view).wait_until_built()
+        _, page = Http(server.url).get(f"/views/{changelog.view.name}/rows")
+        assert (len(page["rows"]), page["next"] is None) == (3, False)
+        rows = client.view(changelog.view.name).rows()
+        assert [each["customer"] for each in rows] == [*range(10)]
 
 
 @pytest.mark.parametrize(

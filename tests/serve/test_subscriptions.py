@@ -5,10 +5,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from headwater.client import Change, Client
 from headwater.errors import InvalidRequest, NotFound, Unavailable
-from headwater.testing import Broker, ViewServer
+from headwater.serve import subscription
+from headwater.testing import Broker, SettableClock, ViewServer
 from headwater.views import encode_key
 from rigs.changelog import Changelog, new_name, revenue
 from serve.conftest import Changelogs, Http
@@ -260,6 +262,34 @@ def test_an_id_from_before_deletions_were_forgotten_means_to_begin_again(
     assert "deletions since then may be gone" in resync.data["reason"]
 
 
+def test_a_view_that_stood_still_for_too_long_begins_again_also_for_those_who_stayed(
+    broker: Broker, changelog: Changelog
+) -> None:
+    """What was deleted meanwhile may have gone from the topic: neither they nor their ids lead on."""
+    changelog.put(revenue(7))
+    clock, name = SettableClock(), changelog.view.name
+    with ViewServer(broker.bootstrap, clock=clock) as server:
+        http, path = Http(server.url), f"/views/{name}/subscribe"
+        while http.get(f"/views/{name}")[1].get("rows") != 1:
+            pass
+        with Stream(http.host, path) as stayed:
+            assert [each.kind for each in stayed.read(2)] == ["snapshot", "progress"]
+            http.ask("POST", f"/v1/views/{name}/pause")
+            while http.get(f"/views/{name}")[1]["state"] != "paused":
+                pass
+            changelog.delete(minute="2026-09-01T10:00Z", customer=7)
+            changelog.put(revenue(8))
+            clock.advance(seconds=25 * 3600)
+            with Stream(http.host, path) as short:
+                late_id = short.read(2)[1].id
+            http.ask("POST", f"/v1/views/{name}/resume")
+            resync, row, _ = stayed.read(3)
+        assert "delete.retention.ms" in resync.data["reason"]
+        assert (row.kind, row.data["key"]["customer"]) == ("snapshot", 8)
+        with Stream(http.host, path, last_id=late_id) as again:
+            assert again.read(1)[0].kind == "resync"
+
+
 def test_a_filter_by_key_brings_only_its_rows(http_client: Http, changelog: Changelog) -> None:
     with stream(http_client, changelog, where="customer == 2") as events:
         events.read(1)
@@ -458,6 +488,48 @@ def test_an_id_of_a_server_that_is_ahead_of_this_one_leads_on(
             Http(behind.url).ask("POST", f"/v1/views/{name}/resume")
             (change,) = events.read(1)
     assert (change.kind, change.data["offset"]) == ("change", 2)
+
+
+def test_progress_never_leads_a_reader_back(
+    broker: Broker, new_changelog: Changelogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that has read the topic itself is ahead of a view that stands still; its id must stay so."""
+    monkeypatch.setattr(subscription, "HEARTBEAT_S", 0.2)
+    changelog = new_changelog(partitions=1)
+    with ViewServer(broker.bootstrap) as behind:
+        http, name = Http(behind.url), changelog.view.name
+        while not http.get(f"/views/{name}")[1].get("as_of"):
+            pass
+        http.ask("POST", f"/v1/views/{name}/pause")
+        while http.get(f"/views/{name}")[1]["state"] != "paused":
+            pass
+        for number in range(3):
+            changelog.put(revenue(number))
+        with Stream(http.host, f"/views/{name}/subscribe", last_id="0:3") as events:
+            (progress,) = events.read(1)
+    assert (progress.kind, progress.data["as_of"]) == ("progress", {"0": 3})
+
+
+def test_progress_goes_beyond_the_markers_of_transactions(
+    broker: Broker,
+    http_client: Http,
+    new_changelog: Changelogs,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(subscription, "HEARTBEAT_S", 0.2)
+    changelog = new_changelog(partitions=1)
+    with stream(http_client, changelog) as events:
+        assert events.read(1)[0].kind == "progress"
+        writer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": new_name()})
+        writer.init_transactions()
+        writer.begin_transaction()
+        key = encode_key(changelog.view, {"minute": "2026-09-01T10:00Z", "customer": 7})
+        writer.produce(changelog.view.topic, key, key)
+        writer.commit_transaction()
+        seen = next(each for each in events if each.kind == "change")
+        assert seen.data["offset"] == 0
+        last = next(each for each in events if each.data["as_of"] == {"0": 2})
+    assert last.kind == "progress"
 
 
 def test_there_are_only_so_many_subscribers(broker: Broker, changelog: Changelog) -> None:

@@ -113,3 +113,14 @@ def test_an_unknown_type_is_refused(name: str) -> None:
 def test_a_number_beyond_all_bounds_in_a_record_does_not_fit(name: str, text: str) -> None:
     with pytest.raises(InvalidRequest, match="is not a"):
         parse_type(name).read(text)
+
+
+@pytest.mark.parametrize("name", ["timestamp", "timestamp_ntz"])
+@pytest.mark.parametrize("digits", ["0000001", "123456789", "9999990001"])
+def test_a_moment_finer_than_a_microsecond_does_not_become_another_one(
+    name: str, digits: str
+) -> None:
+    with pytest.raises(InvalidRequest, match=f"is not a {name}"):
+        parse_type(name).canonical(f"2026-09-01T10:00:00.{digits}")
+    zeros = parse_type(name).canonical("2026-09-01T10:00:00.123456000")
+    assert zeros.startswith("2026-09-01T10:00:00.123456")

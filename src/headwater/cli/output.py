@@ -3,15 +3,18 @@
 Results go to stdout and nothing else does; messages and progress go to stderr.
 """
 
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from headwater.cli.streams import is_terminal
 from headwater.client.record_json import as_json
 
 Row = Mapping[str, Any]
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,16 @@ class Output:
 
 def tab_free(value: Any) -> str:
     """One field of a tab-separated line; `-` is no value."""
-    text = _text(value)
-    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+    return _harmless(_text(value).replace("\\", "\\\\"))
+
+
+def _harmless(text: str, kept: str = "") -> str:
+    """What could move the cursor or colour the screen is shown as it is written in Python."""
+
+    def escaped(found: re.Match[str]) -> str:
+        return found[0] if found[0] in kept else found[0].encode("unicode_escape").decode()
+
+    return _CONTROL.sub(escaped, text)
 
 
 def _text(value: Any) -> str:
@@ -94,7 +105,7 @@ def _print_table(columns: Sequence[str], rows: Iterable[Row], title: str) -> Non
         # Long names go on in the next line: two that differ at their end must not look the same.
         table.add_column(column, justify=justify, overflow="fold")
     for row in kept:
-        table.add_row(*(Text(_text(row.get(column))) for column in columns))
+        table.add_row(*(Text(_harmless(_text(row.get(column)), "\n")) for column in columns))
     Console(file=sys.stdout, soft_wrap=False).print(table)
     if not kept:
         sys.stdout.write("(none)\n")

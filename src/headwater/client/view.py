@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -120,6 +121,25 @@ class ServedView:
         """Its columns and its key."""
         return self.describe().view
 
+    def _key(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Looked at again if it does not fit: the view may have been given another key since then."""
+        try:
+            return canonical_key(self.definition, values)
+        except InvalidRequest:
+            self._look_again()
+            return canonical_key(self.definition, values)
+
+    def _typed(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """By the columns that the view has now, if they are not those that were known."""
+        if row.keys() == self.definition.by_name.keys():
+            with suppress(ValueError, TypeError, ArithmeticError):
+                return typed_row(self.definition, row)
+        self._look_again()
+        return typed_row(self.definition, row)
+
+    def _look_again(self) -> None:
+        self.__dict__.pop("definition", None)
+
     def describe(self) -> ViewDetails:
         """The definition as it is served, its lag, and how many rows there are."""
         answer = self._server.get("views", self.name)
@@ -142,7 +162,7 @@ class ServedView:
         With `wait_for`, a receipt of a producer, the answer has that record in it: read your own
         writes. Raises `TimedOut` if that takes longer than `timeout_s`.
         """
-        values = canonical_key(self.definition, {**(key or {}), **columns})
+        values = self._key({**(key or {}), **columns})
         parameters = {
             "key": [_text(values[name]) for name in self.definition.key],
             "wait_for": _receipt(wait_for),
@@ -155,7 +175,7 @@ class ServedView:
         except NotFound:
             self.describe()  # raises if it is the view that is not there
             return None
-        return Row(typed_row(self.definition, answer["row"]), _as_of(answer["as_of"]))
+        return Row(self._typed(answer["row"]), _as_of(answer["as_of"]))
 
     def rows(
         self,
@@ -182,7 +202,7 @@ class ServedView:
                 "views", self.name, "rows", parameters=parameters, wait_s=timeout_s
             )
             as_of = _as_of(answer["as_of"])
-            yield from (Row(typed_row(self.definition, row), as_of) for row in answer["rows"])
+            yield from (Row(self._typed(row), as_of) for row in answer["rows"])
             left = None if left is None else left - len(answer["rows"])
             if answer["next"] is None:
                 return

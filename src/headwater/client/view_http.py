@@ -12,10 +12,15 @@ from urllib.parse import quote, urlencode
 
 import headwater.errors
 from headwater.client.view_address import ViewAddress
+from headwater.config import refuse_unsendable
 from headwater.errors import HeadwaterError, Unavailable
 
 STREAM_TIMEOUT_S: Final = 30.0
 """The server says something every ten seconds; after so long it is gone."""
+
+_LONGEST_WAIT_S: Final = 86_400.0
+_NOT_NOW: Final = (502, 503, 504)
+"""What a proxy says while the server behind it is away."""
 
 _HINTS: Final = {
     "default": "start one in this folder with: headwater view serve",
@@ -38,7 +43,10 @@ class ViewHttp:
     def __init__(self, address: ViewAddress, token: str = "", timeout_s: float = 10.0) -> None:
         self.address = address
         self.timeout_s = timeout_s
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        refuse_unsendable(token)
+        self._headers: dict[str, str | bytes] = (
+            {"Authorization": f"Bearer {token}".encode()} if token else {}
+        )
         self._lock = threading.Lock()
         self._idle: list[http.client.HTTPConnection] = []
         self._is_closed = False
@@ -84,7 +92,7 @@ class ViewHttp:
             kept = self._take_kept()
             connection = kept or self._connect(self.timeout_s)
             try:
-                connection.sock.settimeout(self.timeout_s + wait_s)
+                connection.sock.settimeout(min(self.timeout_s + wait_s, _LONGEST_WAIT_S))
                 connection.request(method, target, body, headers)
                 response = connection.getresponse()
                 content = response.read()
@@ -98,7 +106,12 @@ class ViewHttp:
                 break
         if response.status != 200:
             raise _error_of_answer(response.status, content)
-        return json.loads(content)
+        try:
+            return json.loads(content)
+        except ValueError as error:
+            raise HeadwaterError(
+                f"what answers at {self.address} is not a server of views", "is the address right?"
+            ) from error
 
     def _take_kept(self) -> http.client.HTTPConnection | None:
         with self._lock:
@@ -178,7 +191,8 @@ def _error_of_answer(status: int, content: bytes) -> HeadwaterError:
     try:
         return error_of(json.loads(content)["error"])
     except (ValueError, KeyError, TypeError):
-        return HeadwaterError(f"the server of views answered with status {status}")
+        kind = Unavailable if status in _NOT_NOW else HeadwaterError
+        return kind(f"the server of views answered with status {status}")
 
 
 def error_of(content: Mapping[str, Any]) -> HeadwaterError:

@@ -39,8 +39,8 @@ class Change:
 class Subscription:
     """Iterate it; close it, or leave its with-block, to end it. Use it from one thread.
 
-    When the connection breaks it connects again and goes on with the next change. It raises
-    `Unavailable` when that has not worked for the connection's timeout.
+    When the connection breaks, or the server cannot go on just now, it connects again and goes on
+    with the next change. It raises `Unavailable` when that has not worked for the connection's timeout.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class Subscription:
         self._is_closed = False
         self._is_in_snapshot = False
         self._is_reading = False
+        self._patience = _Patience(server.timeout_s)
         self.last_id = last_id
         """The id of the last event that was handed out: where to go on."""
 
@@ -91,8 +92,6 @@ class Subscription:
 
     def _connect(self) -> bool:
         """Whether there is a stream to read; there is none once this is closed."""
-        deadline_s = time.monotonic() + self._server.timeout_s
-        waits_s = chain(_RETRY_S, repeat(_RETRY_S[-1]))
         while not self._is_closed:
             try:
                 self._stream = self._server.stream(
@@ -102,10 +101,8 @@ class Subscription:
                     parameters=self._parameters,
                     last_id=self.last_id,
                 )
-            except Unavailable:
-                if time.monotonic() > deadline_s and not self._is_closed:
-                    raise
-                time.sleep(next(waits_s))
+            except Unavailable as error:
+                self._wait_a_little(error)
             else:
                 # Who closed this meanwhile did not know of the stream that was under way.
                 if not self._is_closed:
@@ -118,15 +115,28 @@ class Subscription:
         assert self._stream is not None
         stream = self._stream
         events = iter(stream)
+        trouble: Unavailable | None = Unavailable("the stream of changes ended before it began")
         try:
             while (event := self._next(events)) is not None:
-                change = self._change(event)
+                try:
+                    change = self._change(event)
+                except Unavailable as error:  # the server cannot go on, or has just gone
+                    trouble = error
+                    break
+                trouble = None
+                self._patience.renew()
                 self._is_in_snapshot = change.kind == "snapshot"
                 self.last_id = change.id
                 if change.kind != "progress" or self._wants_progress:
                     yield change
         finally:
             stream.close()
+        if trouble is not None:
+            self._wait_a_little(trouble)
+
+    def _wait_a_little(self, trouble: Unavailable) -> None:
+        if not self._is_closed:
+            self._patience.wait(trouble)
 
     def _next(self, events: Iterator[Event]) -> Event | None:
         self._is_reading = True
@@ -154,6 +164,27 @@ class Subscription:
 
     def _typed(self, row: Mapping[str, Any] | None) -> dict[str, Any] | None:
         return None if row is None else typed_row(self._view, row)
+
+
+class _Patience:
+    """Ever longer waits between attempts; they are over after so long without any success."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._deadline_s: float | None = None
+        self._waits_s: Iterator[float] = iter(())
+
+    def renew(self) -> None:
+        self._deadline_s = None
+
+    def wait(self, trouble: Unavailable) -> None:
+        """Raises the trouble once there is no time left."""
+        if self._deadline_s is None:
+            self._deadline_s = time.monotonic() + self._timeout_s
+            self._waits_s = chain(_RETRY_S, repeat(_RETRY_S[-1]))
+        if time.monotonic() > self._deadline_s:
+            raise trouble
+        time.sleep(next(self._waits_s))
 
 
 def typed_row(view: View, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -52,8 +52,8 @@ class Follower:
         self.tail = tail
         self.wants_before = 0
         """How many watchers need to know what a row was before a change."""
-        self.delete_retention_ms = 0
-        """How long the topic remembers that a key was deleted; 0: not known yet."""
+        self.delete_retention_ms: int | None = None
+        """How long the topic remembers that a key was deleted; None: not known yet."""
         self._client = surroundings.client
         self._shelf = surroundings.shelf
         self._dead_letters = surroundings.dead_letters
@@ -211,7 +211,7 @@ class Follower:
                         store.view.topic, topic.end
                     )
                 if looks.is_time_for("topic", _LOOK_AT_TOPIC_S) and (
-                    self._has_gone(topic) or changelog.unreachable
+                    self._has_changed(topic) or changelog.unreachable
                 ):
                     return
 
@@ -231,7 +231,8 @@ class Follower:
             reject=lambda found: self._reject(store, changes, found),
         )
         if is_served:
-            self.tail.publish(poll, now_ms, frozenset(each.place for each in rejected), before)
+            places = frozenset(each.place for each in rejected)
+            self.tail.publish(poll, store.fresh_ms, places, before)
 
     def _is_due(self, store: Store, now_ms: int) -> bool:
         """Whether a view that stands still must note that it does."""
@@ -241,11 +242,12 @@ class Follower:
         self._dead_letters.write(store.view, changes.poll, found)
         self._rejected += len(found)
 
-    def _has_gone(self, topic: TopicState) -> bool:
+    def _has_changed(self, topic: TopicState) -> bool:
         try:
-            return self._client.admin.topics.id(self.view.topic) != topic.id
+            found = self._client.admin.topics.identity(self.view.topic)
         except NotFound:
             return True
+        return (found.id, found.partitions) != (topic.id, len(topic.start))
 
     # The stores.
 

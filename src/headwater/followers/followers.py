@@ -62,7 +62,8 @@ class Followers:
         return self._is_read.wait(timeout_s)
 
     def all(self) -> list[Follower]:
-        return [self._followers[name] for name in sorted(self._followers)]
+        now = self._followers.copy()  # views come and go on another thread
+        return [now[name] for name in sorted(now)]
 
     def get(self, name: str) -> Follower:
         found = self._followers.get(name)
@@ -83,8 +84,14 @@ class Followers:
             except HeadwaterError as error:
                 if error.what != self.reason and not self._is_stopping.is_set():
                     logger.warning("definitions cannot be read", extra={"reason": error.what})
-                self.reason = error.what
-                self._is_stopping.wait(_RETRY_S)
+                self._retry(error.what)
+            except Exception as error:  # without this thread no view would ever be new, or go
+                logger.exception("the definitions cannot be followed")
+                self._retry(repr(error))
+
+    def _retry(self, reason: str) -> None:
+        self.reason = reason
+        self._is_stopping.wait(_RETRY_S)
 
     def _follow_definitions(self) -> None:
         """From the beginning each time: there are few, and only the last of each name counts."""
@@ -120,6 +127,12 @@ class Followers:
             except HeadwaterError as error:
                 logger.warning(
                     "a definition is left out", extra={"view": name, "reason": error.what}
+                )
+                continue
+            if view.name != name:  # removing either name would leave the other half of it
+                logger.warning(
+                    "a definition is left out",
+                    extra={"view": name, "reason": "its key is not its name"},
                 )
                 continue
             defined[view.name] = view

@@ -25,6 +25,8 @@ class Answer:
 
     rows: list[Row]
     as_of: Positions
+    is_cut: bool = False
+    """There would be more rows, but for their bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,9 @@ class Page:
 
     limit: int
     after: Mapping[str, Any] | None = None
+    max_bytes: int | None = None
+    """Of values that have a length; there is always one row, if there is any."""
+    within_s: float | None = None
 
 
 class Reader(Protocol):
@@ -42,7 +47,7 @@ class Reader(Protocol):
         """The row of a canonical key, or no row."""
 
     def scan(self, where: Where | None, page: Page) -> Answer:
-        """The rows that match, in the order of the key."""
+        """The rows that match, in the order of the key; raises `TimedOut` if that takes too long."""
 
     def snapshot(self, where: Where | None) -> "Snapshot":
         """All rows that match, as of one moment, to be read once and soon."""

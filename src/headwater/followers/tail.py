@@ -19,6 +19,10 @@ CHUNK_RECORDS: Final = 500
 _RECORD_BYTES: Final = 200
 """What a record costs beside its bytes, roughly."""
 
+_SHARED_TIMES: Final = 8
+"""How much larger than a chunk all that is made of it may be, for readers to share."""
+_SIZE: Final = object()
+
 Before = Mapping[bytes, Mapping[str, Any] | None]
 """The row of each key, as `encode_key` writes it, before a poll's changes; what is missing had none."""
 
@@ -38,7 +42,8 @@ class Chunk:
 
     poll: Poll
     source: Source
-    at_ms: int
+    fresh_ms: int
+    """When what is known with it last was all that the topic held."""
     rejected: frozenset[int] = frozenset()
     """Places in the poll of records that are no changes."""
     before: Before | None = None
@@ -49,6 +54,13 @@ class Chunk:
     def size_bytes(self) -> int:
         lengths = sum(len(each) for each in self.poll.values if each is not None)
         return lengths + _RECORD_BYTES * (len(self.poll) + 1)
+
+    def share(self, name: Any, pieces: list[bytes]) -> None:
+        """Keep events for others who want the same, while there is room: filters can be any number."""
+        size = sum(map(len, pieces)) + _RECORD_BYTES
+        kept: int = self.shared.get(_SIZE, 0)
+        if kept == 0 or kept + size <= _SHARED_TIMES * self.size_bytes:
+            self.shared[name], self.shared[_SIZE] = pieces, kept + size
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +98,7 @@ class Tail:
     def publish(
         self,
         poll: Poll,
-        at_ms: int,
+        fresh_ms: int,
         rejected: frozenset[int] = frozenset(),
         before: Before | None = None,
     ) -> None:
@@ -95,7 +107,7 @@ class Tail:
             source = self._now.source
             for start, part in parts_of(poll):
                 here = frozenset(at - start for at in rejected if start <= at < start + len(part))
-                chunk = Chunk(part, source, at_ms, here, before if start == 0 else None)
+                chunk = Chunk(part, source, fresh_ms, here, before if start == 0 else None)
                 self._keep(chunk, chunk.size_bytes)
                 self._now = self._now.next(chunk)
             self._now = replace(self._now, positions={**self._now.positions, **poll.next})

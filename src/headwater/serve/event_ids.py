@@ -2,8 +2,9 @@
 
     0:124,1:77@1790000000000@Zq3xA9...
 
-The next offset of each partition; when it was sent; and what it is an id of, so that an offset is never
-taken for one of another topic of the same name. The last two may be left out.
+The next offset of each partition; when the topic last held no more than what is known with it; and what
+it is an id of, so that an offset is never taken for one of another topic of the same name. The last two may
+be left out.
 """
 
 import re

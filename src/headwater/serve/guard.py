@@ -6,6 +6,7 @@ the one stranger left: it is kept out by the names in `Host` and `Origin`.
 
 import asyncio
 import hmac
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -23,6 +24,7 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 OPEN_PATHS: Final = ("/v1/health",)
 BODY_WITHIN_S: Final = 30.0
+_BEARER: Final = re.compile(rb"\Abearer +", re.IGNORECASE)
 
 
 class Guard:
@@ -69,7 +71,7 @@ class Guard:
         self, scope: MutableMapping[str, Any], headers: dict[bytes, bytes]
     ) -> Unauthorized | None:
         if self._token:
-            given = headers.get(b"authorization", b"").removeprefix(b"Bearer ").strip()
+            given = _BEARER.sub(b"", headers.get(b"authorization", b"")).strip()
             is_known = hmac.compare_digest(given, self._token)
             if is_known or scope["path"] in OPEN_PATHS:
                 return None

@@ -88,16 +88,18 @@ def router(serving: Serving) -> APIRouter:
         """The rows that match, in the order of the key."""
         follower = serving.followers.get(view)
         await wait(serving, follower, wait_for, timeout_s)
-        size = min(limit, serving.settings.max_rows)
+        settings = serving.settings
+        size, within_s = min(limit, settings.max_rows), settings.max_query_ms / 1000
 
         def scan(store: Store, reader: Reader) -> tuple[View, Answer]:
             chosen = None if where is None else parse_where(store.view, where)
             start = None if after is None else decode_cursor(store.view, after)
-            return store.view, reader.scan(chosen, Page(size + 1, start))
+            page = Page(size + 1, start, settings.max_answer_bytes, within_s)
+            return store.view, reader.scan(chosen, page)
 
         defined, found = await serving.read(follower, scan)
         rows = found.rows[:size]
-        has_more = len(found.rows) > size
+        has_more = found.is_cut or len(found.rows) > size
         return JsonAnswer(
             {
                 "rows": rows,

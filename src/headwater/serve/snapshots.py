@@ -29,9 +29,11 @@ AT_ONCE: Final = 4
 class Spool:
     """A snapshot as events, in a file without a name: it goes when nobody reads it any more."""
 
-    def __init__(self, as_of: Positions, source: Source, directory: Path) -> None:
+    def __init__(self, as_of: Positions, source: Source, fresh_ms: int, directory: Path) -> None:
         self.as_of = as_of
         self.source = source
+        self.fresh_ms = fresh_ms
+        """When this last was all that the topic held."""
         self.size = 0
         self._file = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115  closed with its last reader
         weakref.finalize(self, self._file.close)
@@ -80,11 +82,13 @@ class Snapshots:
             return await self._in_thread(self._spool, served, where)  # type: ignore[no-any-return]
 
     def _spool(self, served: Store, where: Where | None) -> Spool:
+        fresh_ms = served.fresh_ms
         snapshot = served.reader.snapshot(where)
         try:
             spool = Spool(
                 snapshot.as_of,
                 Source(tag_of(served.topic_id, served.view), served.view),
+                fresh_ms,
                 self._directory,
             )
             events = (_event(served.view, row) for row in snapshot)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from headwater.client.record_json import as_json
-from headwater.errors import HeadwaterError, NotFound, OffsetOutOfRange
+from headwater.errors import HeadwaterError, NotFound, OffsetOutOfRange, Unavailable
 from headwater.followers.changelog import KafkaChangelog
 from headwater.followers.changes import Positions
 from headwater.followers.tail import Chunk, Mark, Tail
@@ -40,8 +40,19 @@ class Feed(Protocol):
     def is_over(self) -> bool:
         """Whether nothing will come any more."""
 
-    def encode(self, chunk: Chunk, since: Positions) -> list[bytes]:
-        """The events of a chunk, for a reader that has everything before `since`."""
+    @property
+    def fresh_ms(self) -> int:
+        """When the end of the tail last was the end of the topic."""
+
+    @property
+    def needs_before(self) -> bool:
+        """Whether what an event is depends on the row that was there before."""
+
+    def encode(self, chunk: Chunk, since: Positions, *, is_sure: bool) -> list[bytes]:
+        """The events of a chunk, for a reader that has everything before `since`.
+
+        If it is not sure, it may have another row than the view had before these changes.
+        """
 
     async def snapshot(self) -> Spool | None:
         """Where a reader without a position begins; None: with what comes next."""
@@ -57,6 +68,11 @@ class Subscription:
         self._last = last
         self._at = feed.tail.now
         """The source, and the positions up to which the reader has everything."""
+        self._fresh_ms = 0
+        """When these positions last were the end of the topic: no deletion after it may be missed."""
+        self._unsure_until: Positions | None = {}
+        """Who reads the topic itself does not see what compaction has removed, and may keep a row that the
+        view has not; but what replaced it lies before the end that the topic had then. None: not known."""
 
     async def stream(self) -> AsyncGenerator[bytes]:
         """Pieces of events, until the reader leaves, the server stops or there is nothing more."""
@@ -83,7 +99,15 @@ class Subscription:
             async for piece in self._resync(why):
                 yield piece
         else:
-            self._move_to({**self._at.positions, **self._last.positions})
+            at_ms = self._last.at_ms
+            self._fresh_ms = self._serving.clock.now_ms() if at_ms is None else at_ms
+            self._move_to({**self._unnamed(self._last), **self._last.positions})
+            self._unsure_until = await self._end_of_topic()
+
+    def _unnamed(self, last: EventId) -> Positions:
+        """Where partitions begin that an id does not name: of one of ours, they are younger than it."""
+        here = self._at.positions
+        return here if last.tag is None else dict.fromkeys(here, 0)
 
     async def _ahead_of_the_topic(self, positions: Positions) -> str:
         """Another server may have been ahead of this one, but none is ahead of the topic."""
@@ -102,12 +126,21 @@ class Subscription:
             async for piece in self._resync("it was built anew"):
                 yield piece
         mark = self._feed.tail.find(self._at.positions)
+        if mark is None and (why := self._too_far_back()):
+            async for piece in self._resync(why):
+                yield piece
+            return
         try:
             async for piece in self._catch_up() if mark is None else self._live(mark):
                 yield piece
         except (OffsetOutOfRange, NotFound):
             async for piece in self._resync("the changes that come next are gone from the topic"):
                 yield piece
+
+    def _too_far_back(self) -> str:
+        """Why the topic does not lead on from where the reader is; empty if it does."""
+        here = EventId(self._at.positions, self._fresh_ms, self._at.source.tag)
+        return self._feed.reason_to_resync(here, self._serving.clock.now_ms())
 
     async def _live(self, mark: Mark) -> AsyncGenerator[bytes]:
         """What the tail has, and what comes; returns when the tail begins anew."""
@@ -128,7 +161,10 @@ class Subscription:
             elif loop.time() - sent_s < HEARTBEAT_S:
                 await self._serving.bell.wait(HEARTBEAT_S - (loop.time() - sent_s))
             else:
-                self._move_to({**self._at.positions, **mark.positions})
+                self._fresh_ms = max(self._fresh_ms, self._feed.fresh_ms)
+                now = tail.now  # it may know of offsets without records behind the last chunk
+                is_at_end = (now.epoch, now.number) == (mark.epoch, mark.number)
+                self._move_on_to(now.positions if is_at_end else mark.positions)
                 yield self._progress()
                 sent_s = loop.time()
 
@@ -137,7 +173,8 @@ class Subscription:
         pieces: list[bytes] = []
         size = 0
         while size < PIECE_BYTES and (chunk := self._feed.tail.at(mark)) is not None:
-            found = self._feed.encode(chunk, self._at.positions)
+            is_sure = self._is_sure_of(chunk)
+            found = self._feed.encode(chunk, self._at.positions, is_sure=is_sure)
             pieces += found
             size += sum(map(len, found)) + 1
             mark = mark.next(chunk)
@@ -157,12 +194,30 @@ class Subscription:
         try:
             while not self._is_over and tail.find(self._at.positions) is None:
                 poll = await self._serving.in_thread(changelog.poll, _CATCH_UP_WAIT_S)
-                chunk = Chunk(poll, self._at.source, self._serving.clock.now_ms())
-                for piece in self._feed.encode(chunk, self._at.positions):
+                chunk = Chunk(poll, self._at.source, self._fresh_ms)
+                for piece in self._feed.encode(chunk, self._at.positions, is_sure=False):
                     yield piece
                 self._pass(chunk)
         finally:
             self._serving.aside(changelog.close)
+        self._unsure_until = await self._end_of_topic()
+
+    async def _end_of_topic(self) -> Positions | None:
+        if not self._feed.needs_before:
+            return {}
+        topics = self._serving.client.admin.topics
+        try:
+            return await self._serving.in_thread(
+                topics.ends, self._feed.topic, list(self._at.positions)
+            )
+        except Unavailable:
+            return None
+
+    def _is_sure_of(self, chunk: Chunk) -> bool:
+        unsure_until, start = self._unsure_until, chunk.poll.start
+        return unsure_until is not None and all(
+            start.get(partition, 0) >= at for partition, at in unsure_until.items()
+        )
 
     async def _resync(self, why: str) -> AsyncGenerator[bytes]:
         """Tell the reader to forget everything, the last id too, and begin again."""
@@ -171,26 +226,32 @@ class Subscription:
             yield piece
 
     async def _start_over(self) -> AsyncGenerator[bytes]:
-        now = self._feed.tail.now
+        self._unsure_until = {}
+        self._fresh_ms, now = self._feed.fresh_ms, self._feed.tail.now
         spool = await self._feed.snapshot()
         if spool is None:
             self._at = now
         else:
+            self._fresh_ms = spool.fresh_ms
             for piece in spool.pieces():
                 yield piece
             self._at = replace(now, positions=spool.as_of, source=spool.source)
         yield self._progress()
 
     def _pass(self, chunk: Chunk) -> None:
-        """Positions only ever grow: a reader may be ahead of what it is given."""
+        self._fresh_ms = chunk.fresh_ms
+        self._move_on_to(chunk.poll.next)
+
+    def _move_on_to(self, positions: Positions) -> None:
+        """They only ever grow: a reader that reads the topic itself may be ahead of the follower."""
         before = self._at.positions
-        self._move_to({p: max(at, before.get(p, 0)) for p, at in chunk.poll.next.items()})
+        self._move_to({p: max(at, before.get(p, 0)) for p, at in positions.items()})
 
     def _move_to(self, positions: Positions) -> None:
         self._at = replace(self._at, positions={**self._at.positions, **positions})
 
     def _progress(self) -> bytes:
         at = self._at
-        event_id = EventId(at.positions, self._serving.clock.now_ms(), at.source.tag)
+        event_id = EventId(at.positions, self._fresh_ms, at.source.tag)
         as_of = {str(partition): offset for partition, offset in at.positions.items()}
         return event("progress", as_json({"as_of": as_of}), str(event_id))

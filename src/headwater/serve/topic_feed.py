@@ -32,7 +32,7 @@ class TopicTail:
         self.readers = 0
         self.failure: HeadwaterError | None = None
         self._client = client
-        self._clock = clock
+        self.clock = clock
         self._is_stopping = threading.Event()
         found = look_up(client, topic)
         self._start: Positions = found.end
@@ -54,30 +54,42 @@ class TopicTail:
             self.tail.wake()
 
     def _follow(self) -> None:
-        changelog = KafkaChangelog(
-            self._client.connection, self.topic, self._start, with_headers=True
-        )
-        looked_s = self._clock.monotonic_s()
+        start = self._start
+        while not self._is_stopping.is_set():
+            start = self._read_from(start)
+
+    def _read_from(self, start: Positions) -> Positions:
+        """Until the topic has more partitions; returns where to go on: in those from their beginning."""
+        changelog = KafkaChangelog(self._client.connection, self.topic, start, with_headers=True)
+        looked_s = self.clock.monotonic_s()
         try:
             while not self._is_stopping.is_set():
                 poll = changelog.poll(_WAIT_S)
+                start = poll.next
                 if poll.next != poll.start:
-                    self.tail.publish(poll, self._clock.now_ms())
-                if self._clock.monotonic_s() - looked_s > _LOOK_AT_TOPIC_S:
-                    looked_s = self._clock.monotonic_s()
-                    self._begin_again_if_replaced()
+                    self.tail.publish(poll, self.clock.now_ms())
+                if self.clock.monotonic_s() - looked_s > _LOOK_AT_TOPIC_S:
+                    looked_s = self.clock.monotonic_s()
+                    partitions = self._partitions()
+                    if partitions > len(start):
+                        return {**dict.fromkeys(range(partitions), 0), **start}
         finally:
             changelog.close()
+        return start
 
-    def _begin_again_if_replaced(self) -> None:
-        if self._client.admin.topics.id(self.topic) != self.tail.now.source.tag:
+    def _partitions(self) -> int:
+        """How many there are by now; raises if it is not the topic that it was."""
+        found = self._client.admin.topics.identity(self.topic)
+        if found.id != self.tail.now.source.tag:
             raise HeadwaterError(f"topic {self.topic!r} was deleted and made anew")
+        return found.partitions
 
 
 class TopicFeed:
     """The records of a topic, or those that a filter picks."""
 
     with_headers = True
+    needs_before = False
 
     def __init__(self, shared: TopicTail, where_text: str, matches: RecordTest | None) -> None:
         self._shared = shared
@@ -98,6 +110,10 @@ class TopicFeed:
             raise self._shared.failure
         return False
 
+    @property
+    def fresh_ms(self) -> int:
+        return self._shared.clock.now_ms()
+
     async def snapshot(self) -> Spool | None:
         return None
 
@@ -110,12 +126,14 @@ class TopicFeed:
             return "the topic does not have these partitions"
         return ""
 
-    def encode(self, chunk: Chunk, since: Positions) -> list[bytes]:
+    def encode(self, chunk: Chunk, since: Positions, *, is_sure: bool) -> list[bytes]:
+        del is_sure
         if dict(since) != dict(chunk.poll.start):
             return list(in_pieces(self._events(chunk, since)))
         pieces: list[bytes] | None = chunk.shared.get(self._where_text)
         if pieces is None:
-            pieces = chunk.shared[self._where_text] = list(in_pieces(self._events(chunk, since)))
+            pieces = list(in_pieces(self._events(chunk, since)))
+            chunk.share(self._where_text, pieces)
         return pieces
 
     def _events(self, chunk: Chunk, since: Positions) -> Iterator[bytes]:
@@ -125,7 +143,7 @@ class TopicFeed:
                 continue
             if self._matches is None or self._matches(record):
                 positions[record.partition] = record.offset + 1
-                event_id = EventId(positions, chunk.at_ms, chunk.source.tag)
+                event_id = EventId(positions, chunk.fresh_ms, chunk.source.tag)
                 yield event("record", as_json(readable(record)), str(event_id))
 
 

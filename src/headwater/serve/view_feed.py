@@ -1,11 +1,11 @@
 """What subscribers of a view see: its changes as events, each decoded and encoded once for all of them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from headwater.client.record_json import as_json
-from headwater.errors import Corruption, InvalidRequest
+from headwater.errors import Corruption, InvalidRequest, Unavailable
 from headwater.followers.changes import Positions, decode_change
 from headwater.followers.follower import Follower
 from headwater.followers.tail import Chunk, Tail
@@ -60,6 +60,11 @@ class ViewFeed:
         """Whether rows can leave the filter without being deleted."""
         return self._where is not None and not self._where.is_about_key(self._view)
 
+    @property
+    def fresh_ms(self) -> int:
+        served = self._follower.served
+        return 0 if served is None else served.fresh_ms
+
     async def snapshot(self) -> Spool | None:
         if not self._wants_snapshot:
             return None
@@ -77,8 +82,12 @@ class ViewFeed:
             return "it was built anew"
         if not set(last.positions) <= set(now.positions):
             return "the topic does not have these partitions"
-        age_ms = 0 if last.at_ms is None else now_ms - last.at_ms
-        if age_ms >= self._follower.delete_retention_ms and self.tail.find(last.positions) is None:
+        if last.at_ms is None or self.tail.find(last.positions) is not None:
+            return ""
+        kept_ms = self._follower.delete_retention_ms
+        if kept_ms is None:
+            raise Unavailable(f"view {self._view.name!r} has just been started", hint="ask again")
+        if now_ms - last.at_ms >= kept_ms:
             return "deletions since then may be gone from the topic (delete.retention.ms)"
         return ""
 
@@ -90,14 +99,17 @@ class ViewFeed:
                 self._where = parse_where(view, self._where.text)
                 self._matches = matcher(self._where)
 
-    def encode(self, chunk: Chunk, since: Positions) -> list[bytes]:
+    def encode(self, chunk: Chunk, since: Positions, *, is_sure: bool) -> list[bytes]:
         """The events of a chunk for a subscriber that has everything before `since`."""
+        if chunk.before is not None and not is_sure:
+            return list(in_pieces(self._events(replace(chunk, before=None), since)))
         if dict(since) != dict(chunk.poll.start):
             return list(in_pieces(self._events(chunk, since)))
         name = ("pieces", None if self._where is None else self._where.text)
         pieces: list[bytes] | None = chunk.shared.get(name)
         if pieces is None:
-            pieces = chunk.shared[name] = list(in_pieces(self._events(chunk, since)))
+            pieces = list(in_pieces(self._events(chunk, since)))
+            chunk.share(name, pieces)
         return pieces
 
     def _events(self, chunk: Chunk, since: Positions) -> Iterator[bytes]:
@@ -115,7 +127,7 @@ class ViewFeed:
                 "offset": offset,
                 "timestamp_ms": poll.timestamps_ms[change.place],
             }
-            yield event("change", as_json(content), str(EventId(positions, chunk.at_ms, tag)))
+            yield event("change", as_json(content), str(EventId(positions, chunk.fresh_ms, tag)))
 
     def _chosen(self, chunk: Chunk) -> Iterator[tuple[Change, str]]:
         """The changes that this filter lets through, and what they are to its subscribers."""

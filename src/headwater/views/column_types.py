@@ -46,6 +46,7 @@ _NESTED: Final = re.compile(r"(array|map|struct)<.*>", re.DOTALL)
 _NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _MOMENTS: Final = ("date", "timestamp", "timestamp_ntz")
 _NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
+_FINER: Final = re.compile(r"[.,]\d{6}\d*[1-9]", re.ASCII)
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 _NUL_IN_JSON: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 MOST_DIGITS: Final = 100
@@ -188,15 +189,24 @@ def _date(_: ColumnType, value: Any) -> str:
     return date.fromisoformat(value).isoformat()
 
 
+def _moment(value: Any) -> datetime:
+    """What is finer than a microsecond does not fit: two moments would become one."""
+    if isinstance(value, datetime):
+        return value
+    if _FINER.search(value):
+        raise ValueError(value)
+    return datetime.fromisoformat(value)
+
+
 def _timestamp(_: ColumnType, value: Any) -> str:
-    moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    moment = _moment(value)
     # A time without a zone is UTC: the contract knows no other.
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z".rjust(27, "0")
 
 
 def _timestamp_ntz(_: ColumnType, value: Any) -> str:
-    moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    moment = _moment(value)
     if moment.tzinfo is not None:
         raise ValueError(value)
     return moment.isoformat(timespec="microseconds")

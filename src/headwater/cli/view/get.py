@@ -4,7 +4,7 @@ import click
 
 from headwater.cli.command import command as headwater_command
 from headwater.cli.session import Session
-from headwater.cli.view.json_row import json_row
+from headwater.cli.view.json_row import json_row, shown
 from headwater.cli.view.url_option import url_option
 from headwater.cli.view.waiting import waiting_options
 from headwater.client.record import Receipt
@@ -33,7 +33,8 @@ def command(
 ) -> None:
     """Show one row by its key.
 
-    KEY is one value for each column of the key, in its order; see: headwater view describe.
+    KEY is one value for each column of the key, in its order; see: headwater view describe. Values
+    that begin with a minus come after two of them: headwater view get shop.balances -- -7
     """
     with session.views(url) as views:
         asked = views.view(view)
@@ -52,5 +53,6 @@ def command(
         session.output.document({"row": document, "as_of": row.as_of})
         return
     session.output.rows(
-        ("column", "value"), ({"column": name, "value": value} for name, value in document.items())
+        ("column", "value"),
+        ({"column": name, "value": shown(value)} for name, value in document.items()),
     )

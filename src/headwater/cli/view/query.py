@@ -8,6 +8,7 @@ import click
 
 from headwater.cli.command import command as headwater_command
 from headwater.cli.session import Session
+from headwater.cli.view.json_row import shown
 from headwater.cli.view.url_option import url_option
 from headwater.cli.view.waiting import waiting_options
 from headwater.client.record import Receipt
@@ -43,12 +44,17 @@ def command(  # noqa: PLR0913  one argument per option
     """Run a SELECT over views.
 
     Views are called by their name or its last part: FROM shop.revenue, FROM revenue. Each ? stands
-    for one of PARAMETERS. The server limits time, rows and bytes.
+    for one of PARAMETERS, which come after -- if one begins with a minus. The server limits time,
+    rows and bytes.
     """
     values = [_number_or_text(each) for each in parameters]
     with session.views(url) as views:
         table = views.query(sql, *values, limit=limit, wait_for=wait_for, timeout_s=timeout_s)
-    session.output.rows(table.columns, table)
+    if session.output.is_json:
+        session.output.rows(table.columns, table)
+    else:
+        shown_rows = ({name: shown(value) for name, value in row.items()} for row in table)
+        session.output.rows(table.columns, shown_rows)
     if table.is_truncated:
         session.output.note(f"only the first {len(table)} rows: there are more")
 

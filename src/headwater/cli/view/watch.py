@@ -8,9 +8,8 @@ import click
 from headwater.cli.command import command as headwater_command
 from headwater.cli.output import Output, tab_free
 from headwater.cli.session import Session
-from headwater.cli.view.json_row import json_row
+from headwater.cli.view.json_row import json_row, shown
 from headwater.cli.view.url_option import url_option
-from headwater.client.record_json import as_json
 from headwater.client.view_subscription import Change
 from headwater.views import View
 
@@ -83,4 +82,4 @@ def _print(output: Output, view: View, change: Change) -> None:
 
 
 def _cell(value: object) -> str:
-    return tab_free(as_json(value) if isinstance(value, dict | list | float) else value)
+    return tab_free(shown(value))

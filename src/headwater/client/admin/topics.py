@@ -56,6 +56,14 @@ class TopicConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class TopicIdentity:
+    """What those who follow a topic rely on: it is still the same, with the same partitions."""
+
+    id: str
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
 class TopicDetails:
     name: str
     partitions: tuple[PartitionDetails, ...]
@@ -120,13 +128,17 @@ class Topics:
 
     def id(self, topic: str) -> str:
         """What tells a topic from an earlier one of the same name; raises NotFound."""
+        return self.identity(topic).id
+
+    def identity(self, topic: str) -> TopicIdentity:
+        """Its id and how many partitions it has, by one question; raises NotFound."""
         doing = f"look up topic {topic!r}"
         with translated(doing):
             futures = self._kafka.describe_topics(
                 TopicCollection([topic]), request_timeout=self._timeout_s
             )
-        found = str(only_answer(futures, doing=doing).topic_id)
-        return found.translate(_URL_SAFE)
+        found = only_answer(futures, doing=doing)
+        return TopicIdentity(str(found.topic_id).translate(_URL_SAFE), len(found.partitions))
 
     def list(self, *, internal: bool = False) -> list[TopicSummary]:
         """Every topic, by name; internal ones only when asked for."""

@@ -40,6 +40,8 @@ def error_of(error: sqlite3.Error, file: Path) -> HeadwaterError:
         return Corruption(
             f"{file} is damaged: {error}", hint="the view is built again from its topic"
         )
+    if name == "SQLITE_CANTOPEN" and not file.exists():
+        return Corruption(f"{file} has gone", hint="the view is built again from its topic")
     if name.startswith(_NO_SPACE):
         return StorageFailed(
             f"{file} cannot be written: {error}", hint="free some space: it goes on by itself"

@@ -9,9 +9,10 @@ import math
 import sqlite3
 import time
 from base64 import b64encode
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -19,8 +20,9 @@ from headwater.errors import Corruption, InvalidRequest, TimedOut
 from headwater.followers.changes import Positions
 from headwater.followers.sqlite.columns import add_decimal_collation, quoted
 from headwater.followers.sqlite.failures import error_of, is_damage
-from headwater.followers.sqlite.reader import SqliteReader
+from headwater.followers.sqlite.reader import SqliteReader, size_of
 from headwater.followers.sqlite.sql_text import name_views
+from headwater.followers.sqlite.trims import MOST_CHARACTERS, add_trims
 
 MOST_VIEWS: Final = 10
 LONGEST_VALUE: Final = 1 << 20
@@ -129,6 +131,7 @@ class _Query:
 
     def __enter__(self) -> Self:
         add_decimal_collation(self._db)
+        add_trims(self._db)
         for limit, value in _LIMITS.items():
             self._db.setlimit(limit, value)
         self._db.execute("PRAGMA temp_store = FILE")
@@ -169,7 +172,7 @@ class _Query:
             cursor = self._db.execute(text, list(parameters))
             if cursor.description is None:
                 raise InvalidRequest("this is not a query: it selects nothing", hint=_HINT)
-            columns = [each[0] for each in cursor.description]
+            columns = _distinct(each[0] for each in cursor.description)
             rows, is_truncated = self._fetch(cursor)
         except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError) as error:
             raise self._error_of(error) from error
@@ -186,15 +189,16 @@ class _Query:
         try:
             yield
         except sqlite3.Error as error:
-            if is_damage(error):
+            found = error_of(error, self._files[name])
+            if isinstance(found, Corruption):
                 raise DamagedViews([name], error) from error
-            raise error_of(error, self._files[name]) from error
+            raise found from error
 
     def _fetch(self, cursor: sqlite3.Cursor) -> tuple[list[list[Any]], bool]:
         rows: list[list[Any]] = []
         size = 0
         for line in cursor:
-            size += sum(len(each) if isinstance(each, str | bytes) else 8 for each in line)
+            size += size_of(line)
             if size > self._limits.answer_bytes and not rows:
                 raise InvalidRequest(
                     f"a row of the answer is larger than {self._limits.answer_bytes} bytes",
@@ -240,6 +244,8 @@ class _Query:
             return InvalidRequest(
                 f"a value of the query would be larger than {LONGEST_VALUE} bytes"
             )
+        if str(error).startswith("user-defined function"):
+            return InvalidRequest(f"a trim removes at most {MOST_CHARACTERS} different characters")
         kind = NoSuchTable if str(error).startswith("no such table") else InvalidRequest
         return kind(f"this is not a query: {error}", hint=_HINT)
 
@@ -254,6 +260,15 @@ def _authorize(
         is_forbidden = (second or "").lower() in _FORBIDDEN_FUNCTIONS
         return sqlite3.SQLITE_DENY if is_forbidden else sqlite3.SQLITE_OK
     return sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """Who reads a row by column must find every value: `a`, `a:1`, as SQLite calls them in a subquery."""
+    found: dict[str, None] = {}
+    for name in names:
+        others = (f"{name}:{number}" for number in count(1))
+        found[next(each for each in chain([name], others) if each not in found)] = None
+    return list(found)
 
 
 def _json_value(value: Any) -> Any:

@@ -3,12 +3,12 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from headwater.errors import Unavailable
+from headwater.errors import TimedOut, Unavailable
 from headwater.followers.changes import Positions
 from headwater.followers.sqlite.columns import add_decimal_collation
 from headwater.followers.sqlite.failures import closed_on_failure, translated
@@ -48,9 +48,9 @@ class SqliteReader:
             f"SELECT {self.schema.names} FROM rows WHERE {text} "
             f"ORDER BY {self.schema.key_names} LIMIT ?"
         )
-        with self._reading() as (db, as_of):
-            lines = db.execute(statement, [*parameters, page.limit]).fetchall()
-        return Answer([self._read_row(each) for each in lines], as_of)
+        with self._reading() as (db, as_of), _within(db, page.within_s):
+            lines, is_cut = _fetch(db.execute(statement, [*parameters, page.limit]), page.max_bytes)
+        return Answer([self._read_row(each) for each in lines], as_of, is_cut)
 
     def snapshot(self, where: Where | None) -> "SqliteSnapshot":
         text, parameters = self._condition(where)
@@ -62,14 +62,11 @@ class SqliteReader:
 
     def count(self, within_s: float) -> int | None:
         with self._reading() as (db, _):
-            deadline = time.monotonic() + within_s
-            db.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_BETWEEN_LOOKS)
             try:
-                return int(db.execute("SELECT count(*) FROM rows").fetchone()[0])
-            except sqlite3.OperationalError:
+                with _within(db, within_s):
+                    return int(db.execute("SELECT count(*) FROM rows").fetchone()[0])
+            except TimedOut:
                 return None
-            finally:
-                db.set_progress_handler(None, 0)
 
     def close(self) -> None:
         """Close once the last reader is done; who comes later is refused."""
@@ -148,6 +145,46 @@ class SqliteSnapshot:
 
     def close(self) -> None:
         self._release()
+
+
+@contextmanager
+def _within(db: sqlite3.Connection, within_s: float | None) -> Iterator[None]:
+    """Raises `TimedOut` when what is done in it takes longer."""
+    if within_s is None:
+        yield
+        return
+    deadline = time.monotonic() + within_s
+    db.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_BETWEEN_LOOKS)
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorname != "SQLITE_INTERRUPT":
+            raise
+        raise TimedOut(
+            f"looking for rows took longer than {within_s:g} s",
+            hint="ask for a range of the key, or for a column with an index",
+        ) from error
+    finally:
+        db.set_progress_handler(None, 0)
+
+
+def _fetch(lines: sqlite3.Cursor, max_bytes: int | None) -> tuple[list[Any], bool]:
+    """All lines, or as many as there is room for, but one at least; and whether that was too few."""
+    if max_bytes is None:
+        return lines.fetchall(), False
+    found: list[Any] = []
+    room = max_bytes
+    for line in lines:
+        room -= size_of(line)
+        if room < 0 and found:
+            return found, True
+        found.append(line)
+    return found, False
+
+
+def size_of(line: Sequence[Any]) -> int:
+    """How many bytes it is, roughly."""
+    return sum(len(each) if isinstance(each, str | bytes) else 8 for each in line)
 
 
 def open_for_reading(file: Path) -> sqlite3.Connection:

@@ -3,6 +3,7 @@
 import fcntl
 import logging
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
@@ -38,6 +39,8 @@ class SqliteShelf:
             raise StorageFailed(f"{directory} cannot be used: {error.strerror or error}") from error
 
     def names(self) -> list[str]:
+        if not self.directory.exists():  # somebody has removed it: all can be built again
+            return []
         folders = (each.name for each in self.directory.iterdir() if each.is_dir())
         return sorted(each.removesuffix("~") for each in folders)
 
@@ -62,7 +65,7 @@ class SqliteShelf:
         generation = int(files[-1].stem) + 1 if files else 1
         file = self._folder(view.name) / f"{generation:08d}{_SUFFIX}"
         try:
-            file.parent.mkdir(exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StorageFailed(f"{file} cannot be made: {error.strerror or error}") from error
         return SqliteStore.create(file, view, topic_id, start, now_ms)
@@ -85,7 +88,7 @@ class SqliteShelf:
 def _delete(file: Path) -> None:
     for suffix in ("", "-wal", "-shm"):
         file.with_name(file.name + suffix).unlink(missing_ok=True)
-    if not any(file.parent.iterdir()):
+    with suppress(OSError):  # it holds another build, or has gone already
         file.parent.rmdir()
 
 

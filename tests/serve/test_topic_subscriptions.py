@@ -1,0 +1,37 @@
+"""Subscriptions to a topic that changes its shape under them."""
+
+import headwater
+from headwater.client import Client
+from headwater.testing import Broker, SettableClock, ViewServer
+from rigs.changelog import new_name
+from serve.sse import Stream
+
+
+def test_records_of_partitions_that_are_added_are_seen_from_the_first_one_on(
+    broker: Broker, client: Client
+) -> None:
+    topic = new_name("grows")
+    client.admin.topics.create(topic, partitions=1, replicas=1)
+    clock = SettableClock()
+    with ViewServer(broker.bootstrap, clock=clock) as server:
+        host, path = server.url.removeprefix("http://"), f"/topics/{topic}/subscribe"
+        with Stream(host, path) as events:
+            assert events.read(1)[0].kind == "progress"
+            client.send(topic, "before", partition=0)
+            (before,) = events.read(1)
+            client.admin.topics.add_partitions(topic, total=3)
+            with headwater.connect(broker.bootstrap) as knows_them:
+                knows_them.send(topic, "first of a new one", partition=2)
+                clock.advance(seconds=6)
+                (added,) = events.read(1)
+                knows_them.send(topic, "second", partition=2)
+            (second,) = events.read(1)
+        assert [each.data["value"] for each in (before, added, second)] == [
+            "before",
+            "first of a new one",
+            "second",
+        ]
+        with Stream(host, path, last_id=before.id) as again:  # an id from before they were there
+            assert [each.data["offset"] for each in again.read(2)] == [0, 1]
+        with Stream(host, path, last_id=added.id) as again:
+            assert [each.data["value"] for each in again.read(1)] == ["second"]
