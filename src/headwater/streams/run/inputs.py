@@ -20,12 +20,14 @@ from headwater.streams.datasets import (
 )
 from headwater.streams.graph import Graph, circle
 from headwater.streams.locations import of_error
+from headwater.streams.options import Options
 from headwater.streams.pipeline import SPARK
 from headwater.streams.run.checkpoints import Checkpoint
 from headwater.streams.run.failures import in_one_sentence
 from headwater.streams.run.records import flatten_windows, written
 from headwater.streams.run.schemas import as_read
 from headwater.streams.run.surroundings import Surroundings
+from headwater.streams.source.options import KNOWN, MARK
 from headwater.streams.source.rows import refuse_unreadable
 
 FORMAT: Final = "headwater"
@@ -118,7 +120,8 @@ class Inputs:
         try:
             frame = self._read(dataset)
             if not (isinstance(dataset, Topic) and dataset.schema is None):
-                refuse_unreadable(frame.schema)  # or each task would, again and again
+                # Or each task would, again and again.
+                refuse_unreadable(frame.schema, _of_record(dataset))
         except PySparkException as error:
             raise InvalidRequest(_cannot_read(dataset, self._reason(error))) from error
         except NotSupported as error:
@@ -199,6 +202,13 @@ class Inputs:
 
     def _reason(self, error: Exception) -> str:
         return in_one_sentence(error, self._checkpoint.folder)
+
+
+def _of_record(dataset: Dataset) -> dict[str, str]:
+    """The columns that a dataset was declared to have from its records; all others are of the values."""
+    options = dataset.options if isinstance(dataset, Topic | Changelog) else {}
+    names = Options({name: str(value) for name, value in options.items()}, KNOWN).names("metadata")
+    return {MARK + each: each for each in names}
 
 
 def _cannot_read(dataset: Dataset, reason: str) -> str:
