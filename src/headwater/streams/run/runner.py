@@ -71,7 +71,7 @@ class Runner:
         return planned
 
     def run_once(self, graphs: Iterable[Graph]) -> list[Status]:
-        """Process what is in the topics now, downstream after upstream, and end.
+        """Process what is in the topics now, downstream after upstream, and end; what is paused rests.
 
         Raises `Conflict` while another run of one of the pipelines uses the same checkpoints.
         """
@@ -84,10 +84,12 @@ class Runner:
         self._take_on(planned)
         self._board.put_up()
         statuses = []
+        paused = self._board.paused()
         for wave in _waves(planned):
             supervised = [Supervised(each, self._start_once, self._clock) for each in wave]
             for each in supervised:
-                each.step(is_paused=False)
+                names = {each.planned.name, each.planned.pipeline}
+                each.step(is_paused=not paused.isdisjoint(names))
             for each in supervised:
                 statuses.append(each.finish())
                 self._positions.note(each.planned, statuses[-1].positions)
