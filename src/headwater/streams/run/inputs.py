@@ -132,7 +132,9 @@ class Inputs:
         if isinstance(dataset, Topic):
             return self._stream(dataset)
         if isinstance(dataset, Changelog):
-            return self._latest(dataset.name, dataset.topic, dataset.schema, dataset.options)
+            frame = self._latest(dataset.name, dataset.topic, dataset.schema, dataset.options)
+            _refuse_without_key(dataset, frame.columns)
+            return frame
         schema = dataset.schema or self._schema_of(dataset)
         if isinstance(dataset, MaterializedView):
             return self._latest(dataset.name, dataset.topic, schema, {})
@@ -202,6 +204,16 @@ class Inputs:
 
     def _reason(self, error: Exception) -> str:
         return in_one_sentence(error, self._checkpoint.folder)
+
+
+def _refuse_without_key(changelog: Changelog, columns: list[str]) -> None:
+    for each in changelog.key:
+        if each not in columns:
+            raise InvalidRequest(
+                f"{changelog.location}: changelog {changelog.topic!r} has no column {each!r} "
+                "for its key",
+                hint=f"its columns are: {', '.join(columns)}",
+            )
 
 
 def _of_record(dataset: Dataset) -> dict[str, str]:
