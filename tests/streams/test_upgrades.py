@@ -334,3 +334,26 @@ def test_keys_of_state_may_be_written_in_other_words(shop: Shop) -> None:
     shop.order((61, 1, 1.0))
     assert shop.once(with_view(shop, windowed("60 seconds"), "part"))["totals"].state == "done"
     assert [row["n"] for row in shop.latest("totals").values()] == [2]
+
+
+def renamed(shop: Shop, name: str) -> Pipeline:
+    pipeline = shop.new_pipeline()
+    pipeline.create_streaming_table("all_orders", key="id")
+    pipeline.append_flow(target="all_orders", name=name)(lambda orders: orders.select("id"))
+    return pipeline
+
+
+def test_a_flow_under_another_name_does_not_write_its_rows_once_more(shop: Shop) -> None:
+    shop.order((1, 1, 1.0))
+    shop.once(renamed(shop, "web"))
+    with pytest.raises(Conflict, match="again what 'web' has written") as refusal:
+        shop.once(renamed(shop, "shop"))
+    assert 'name="web"' in str(refusal.value)
+    assert shop.once(renamed(shop, "web"))["web"].state == "done"
+    assert shop.values("all_orders") == [{"id": 1}]
+    shop.reset("web")
+    assert shop.once(renamed(shop, "shop"))["shop"].state == "done"
+    assert shop.values("all_orders") == [{"id": 1}]
+    shop.keeping()
+    assert shop.once(renamed(shop, "again"))["again"].state == "done"
+    assert shop.values("all_orders") == [{"id": 1}, {"id": 1}]
