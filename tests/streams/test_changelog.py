@@ -205,6 +205,15 @@ def test_pins_and_rows_of_earlier_versions_are_taken_on(
     assert rows(table(spark, broker, folder)) == {1: "Ada", 2: "Bob"}
 
 
+def test_rows_under_the_names_of_earlier_versions_are_taken_on(tmp_path: Path) -> None:
+    snapshots = Snapshots(tmp_path)
+    now = pa.table({"n": [1], KEY: [b"a"], DELETED: [False]})
+    snapshots.keep(0, Snapshot(5, 0, now.rename_columns(["n", "_key", "_deleted"])))
+    found = Snapshots(tmp_path, now.schema).at(0, 5)
+    assert found is not None
+    assert found.rows == now
+
+
 def test_pins_of_old_batches_are_forgotten(folder: Path) -> None:
     pins = Pins(folder / "pins", folder / "checkpoint")
     for number in (0, 1, 150):

@@ -111,6 +111,12 @@ def test_a_schema_that_no_value_could_fill_is_refused(shop: Shop) -> None:
     assert "'raw' cannot be read: the keys of a map in JSON are text" in refusal_of(shop)
 
 
+def test_a_changelog_without_the_columns_of_its_key_is_refused(shop: Shop) -> None:
+    shop.pipeline.changelog(shop.customers_topic, name="people", key="nr", schema="id LONG")
+    shop.pipeline.materialized_view(name="copied", key="id")(lambda people: people)
+    assert "has no column 'nr' for its key (hint: its columns are: id)" in refusal_of(shop)
+
+
 def with_a_nested_key(orders: DataFrame) -> DataFrame:
     return orders.select(F.struct("id", "customer").alias("id"))
 

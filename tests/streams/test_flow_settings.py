@@ -1,9 +1,10 @@
 """`spark_conf=` is the flow's own: in force for it, gone for the next."""
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+import headwater as hw
 from headwater.errors import InvalidRequest
 from streams.shop import Shop
 
@@ -51,3 +52,22 @@ def test_a_setting_of_spark_as_a_whole_is_refused(shop: Shop) -> None:
         shop.runner.plan([shop.pipeline.graph()])
     assert "test_flow_settings.py:" in str(refusal.value)
     assert shop.spark.conf.get(ANSI) == before
+
+
+def test_the_zone_of_a_flow_changes_no_key_of_its_view(spark: SparkSession) -> None:
+    """Servers of views take a time in one spelling only; in autumn an hour of the clock comes twice."""
+    pipeline = hw.Pipeline("shop")
+    pipeline.topic("shop.orders", schema="id LONG, at TIMESTAMP")
+
+    @pipeline.materialized_view(key="hour", spark_conf={ZONE: "Europe/Berlin"})
+    def hourly(orders: DataFrame) -> DataFrame:
+        clock = F.date_format("at", "HH:mm").alias("clock")
+        return orders.select(F.date_trunc("hour", "at").alias("hour"), clock)
+
+    times = ["2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"]
+    found = hw.testing.run(pipeline, feed={"orders": [{"at": each} for each in times]}, spark=spark)
+    assert found.dead_letters == {}
+    assert found["hourly"] == [
+        {"hour": "2026-10-25T00:00:00.000000Z", "clock": "02:30"},
+        {"hour": "2026-10-25T01:00:00.000000Z", "clock": "02:30"},
+    ]

@@ -213,6 +213,10 @@ def test_a_pipeline_without_queries_is_refused(shop: Pipeline) -> None:
             lambda shop: shop.table(expect={"r": ("true", "drop", "all")})(per_day),
             "'r' at .* no pair",
         ),
+        (lambda shop: shop.table(expect=["total > 0"])(per_day), "rules at .* have no names"),
+        (lambda shop: shop.table(expect={"r": True})(per_day), "'r' at .* no pair"),
+        (lambda shop: shop.table(keys="id")(per_day), "cannot be told 'keys' .*mean 'key'"),
+        (lambda shop: shop.materialized_view(colour=1)(per_day), "'colour' .*it takes: name, "),
         (lambda shop: shop.topic("orders", watermark="1 minute"), "no event time"),
         (lambda shop: shop.topic("shop.2026"), "cannot be the name of a parameter"),
         (
@@ -369,6 +373,10 @@ def test_a_pipeline_that_spark_itself_would_run_is_read_by_its_specification(
         ("storage: here\n", "does not name its pipeline"),
         ("name: a\nstorag: b\n", "unknown field 'storag'"),
         ("name: a\nlibraries: [x]\n", "a library without a glob"),
+        ("name: a\nlibraries: 5\n", "a library without a glob"),
+        ("name: a\nlibraries: [{glob: {include: /etc/**}}]\n", "does not begin at its folder"),
+        ("name: a\nconfiguration: [b]\n", "a configuration that is no mapping"),
+        ("name: a\n1: b\nstorag: c\n", "unknown field '1'"),
         ("name: a\nlibraries: [{glob: {include: x/**}}]\n", "names no file that exists"),
     ],
 )

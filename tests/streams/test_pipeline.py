@@ -199,6 +199,20 @@ def test_a_continuous_run_takes_in_what_comes_pauses_and_goes_on(shop: Shop) -> 
     assert published[name].state == "stopped"
 
 
+def test_a_paused_query_also_rests_in_a_run_of_one_time(shop: Shop) -> None:
+    shop.pipeline.table(name="copied")(lambda orders: orders.select("id"))
+    shop.pipeline.table(name="seen")(lambda orders: orders.select("id"))
+    board = Board(shop.client)
+    paused = f"{shop.pipeline.name}.copied"
+    board.wish([paused], paused=True)
+    shop.order((1, 1, 10.0))
+    found = {name: each.state for name, each in shop.once().items()}
+    assert found == {"copied": "paused", "seen": "done"}
+    board.wish([paused], paused=False)
+    assert {each.state for each in shop.once().values()} == {"done"}
+    assert shop.values("copied") == shop.values("seen") == [{"id": 1}]
+
+
 def test_a_running_query_sees_the_rows_that_its_table_got_since_it_began(shop: Shop) -> None:
     @shop.pipeline.materialized_view(key="id")
     def enriched(orders: DataFrame, customers: DataFrame) -> DataFrame:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
     IntegerType,
     LongType,
@@ -82,6 +83,14 @@ def test_the_columns_of_sparks_kafka_sink_are_taken() -> None:
             "'partition' is int64, not int32",
         ),
         ({"value": StringType(), "headers": StringType()}, "out", "'headers' is string, not list"),
+        (
+            {
+                "value": StringType(),
+                "headers": ArrayType(schema(key=StringType(), value=LongType())),
+            },
+            "out",
+            "'headers' is list",
+        ),
         ({"value": StringType(), "id": LongType()}, "out", "no use for column 'id'"),
     ],
 )
@@ -119,6 +128,7 @@ def test_rows_are_brought_into_one_form() -> None:
         ("partition", -1, "a row names partition -1"),
         ("headers", [{"key": None, "value": b"1"}], "a row has a header without a key"),
         ("headers", [None], "a row has a header without a key"),
+        ("timestamp", datetime(1969, 12, 31, tzinfo=UTC), "a row has a time before 1970"),
     ],
 )
 def test_a_row_that_clients_could_not_read_is_refused(
@@ -126,7 +136,8 @@ def test_a_row_that_clients_could_not_read_is_refused(
 ) -> None:
     """Java's client cannot go on behind a header without a key."""
     kind = COLUMNS.field(column).type
-    good = {"partition": 0, "headers": [{"key": "h", "value": None}]}[column]
+    now = datetime(2026, 9, 1, tzinfo=UTC)
+    good = {"partition": 0, "headers": [{"key": "h", "value": None}], "timestamp": now}[column]
     for first in (None, good):
         rows = pa.RecordBatch.from_arrays(
             [pa.array(["a", "b"]), pa.array([first, value], kind)], names=["value", column]

@@ -12,6 +12,7 @@ from pyspark.sql.types import (
     BinaryType,
     DoubleType,
     LongType,
+    StringType,
     StructField,
     StructType,
     TimestampType,
@@ -354,6 +355,18 @@ class TestTypedRows:
             {"_key": b"k0", "id": 1, "_offset": 0},
             {"_key": b"k1", "id": 2, "_offset": 1},
         ]
+
+    def test_a_column_that_was_not_asked_of_the_record_is_of_the_value(
+        self, broker: Broker, open_reader
+    ) -> None:
+        self.sent(broker, b'{"id":1,"_offset":70,"_key":"x"}')
+        names = ["id", "_offset", "_key"]
+        types = [LongType(), LongType(), StringType()]
+        schema = StructType([StructField(*each) for each in zip(names, types, strict=True)])
+        reader = open_reader(
+            schema, valueSchema="id LONG, _offset LONG, _key STRING", startingOffsets="earliest"
+        )
+        assert self.read(reader) == [{"id": 1, "_offset": 70, "_key": "x"}]
 
     def test_unreadable_values_go_to_the_dead_letters_and_the_rest_goes_on(
         self, broker: Broker, open_reader

@@ -294,3 +294,66 @@ def test_a_checkpoint_that_does_not_know_its_types_goes_on(shop: Shop) -> None:
     shop.order((2, 1, 1.0))
     assert shop.once(typed(shop, ID, body))["kept"].state == "done"
     assert json.loads(file.read_text())["state_types"]
+
+
+def numbered(width: int) -> Callable[[DataFrame], DataFrame]:
+    return lambda orders: (
+        orders.withColumn("part", F.col("id") % width).groupBy("part").agg(F.count("*").alias("n"))
+    )
+
+
+def windowed(*durations: str) -> Callable[[DataFrame], DataFrame]:
+    return lambda orders: orders.groupBy(F.window("at", *durations).alias("part")).agg(
+        F.count("*").alias("n")
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (windowed("1 minute"), windowed("5 minutes")),
+        (windowed("1 minute"), windowed("2 minutes", "1 minute")),
+        (numbered(10), numbered(20)),
+    ],
+    ids=["another window", "windows that overlap", "another column of the same name"],
+)
+def test_keys_of_state_that_are_computed_in_another_way_are_refused(
+    shop: Shop, before: object, after: object
+) -> None:
+    """Spark would go on, and count to the end in one group what it began to count in another."""
+    shop.order((1, 1, 1.0))
+    shop.once(with_view(shop, before, "part"))
+    with pytest.raises(Conflict, match="is computed in another way") as refusal:
+        shop.once(with_view(shop, after, "part"))
+    assert "version=2" in str(refusal.value)
+
+
+def test_keys_of_state_may_be_written_in_other_words(shop: Shop) -> None:
+    shop.order((1, 1, 1.0))
+    shop.once(with_view(shop, windowed("1 minute"), "part"))
+    shop.order((61, 1, 1.0))
+    assert shop.once(with_view(shop, windowed("60 seconds"), "part"))["totals"].state == "done"
+    assert [row["n"] for row in shop.latest("totals").values()] == [2]
+
+
+def renamed(shop: Shop, name: str) -> Pipeline:
+    pipeline = shop.new_pipeline()
+    pipeline.create_streaming_table("all_orders", key="id")
+    pipeline.append_flow(target="all_orders", name=name)(lambda orders: orders.select("id"))
+    return pipeline
+
+
+def test_a_flow_under_another_name_does_not_write_its_rows_once_more(shop: Shop) -> None:
+    shop.order((1, 1, 1.0))
+    shop.once(renamed(shop, "web"))
+    with pytest.raises(Conflict, match="again what 'web' has written") as refusal:
+        shop.once(renamed(shop, "shop"))
+    assert 'name="web"' in str(refusal.value)
+    assert shop.once(renamed(shop, "web"))["web"].state == "done"
+    assert shop.values("all_orders") == [{"id": 1}]
+    shop.reset("web")
+    assert shop.once(renamed(shop, "shop"))["shop"].state == "done"
+    assert shop.values("all_orders") == [{"id": 1}]
+    shop.keeping()
+    assert shop.once(renamed(shop, "again"))["again"].state == "done"
+    assert shop.values("all_orders") == [{"id": 1}, {"id": 1}]

@@ -6,6 +6,7 @@ DataFrames. Inputs are parameters named after datasets. Declaring needs no Spark
 
 import inspect
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, Final, Literal, Protocol, TypeVar, cast, overload
 
 from headwater.errors import InvalidRequest
@@ -36,6 +37,19 @@ SPARK = "spark"
 """A parameter of this name is given the Spark session."""
 
 _PAIR: Final = 2
+_OPTIONS: Final = (
+    "name",
+    "comment",
+    "schema",
+    "key",
+    "spark_conf",
+    "expect",
+    "version",
+    "atomic",
+    "topic",
+    "output_mode",
+)
+"""What tables and materialized views can both be told."""
 
 
 class Decorator(Protocol):
@@ -153,6 +167,7 @@ class Pipeline:
         """Append every result row to a topic, once; `key` columns become the record's key."""
 
         def declare(body: B, /) -> B:
+            _refuse_unknown(options, (*_OPTIONS, "partition_cols"), body)
             rest = dict(options)
             key, spread = (_columns(rest.pop(each, ())) for each in ("key", "partition_cols"))
             self._output(Table, body, key=key or spread, **rest)
@@ -186,6 +201,7 @@ class Pipeline:
         """
 
         def declare(body: B, /) -> B:
+            _refuse_unknown(options, _OPTIONS, body)
             rest = dict(options)
             self._output(MaterializedView, body, key=_columns(rest.pop("key", ())), **rest)
             return body
@@ -318,10 +334,15 @@ def _columns(columns: str | Iterable[str]) -> Columns:
 
 
 def _expectations(expect: Expect | None, location: Location) -> tuple[Expectation, ...]:
+    if not isinstance(expect or {}, Mapping):
+        raise InvalidRequest(
+            f"the rules at {location} have no names: {expect!r}",
+            hint='write: expect={"positive": "total >= 0"}',
+        )
     found = []
     for name, rule in (expect or {}).items():
-        pair = (rule, "warn") if isinstance(rule, str) else tuple(rule)
-        if len(pair) != _PAIR:
+        pair = (rule, "warn") if isinstance(rule, str) else rule
+        if not isinstance(pair, tuple | list) or len(pair) != _PAIR:
             raise InvalidRequest(
                 f"the rule {name!r} at {location} is no condition, and no pair of one and an action",
                 hint=f'write: "{name}": ("total >= 0", "drop")',
@@ -334,6 +355,16 @@ def _expectations(expect: Expect | None, location: Location) -> tuple[Expectatio
             )
         found.append(Expectation(name, condition, cast("Action", action)))
     return tuple(found)
+
+
+def _refuse_unknown(options: Mapping[str, Any], known: tuple[str, ...], body: Body) -> None:
+    for each in options:
+        if each not in known:
+            near = get_close_matches(each, known, n=1)
+            raise InvalidRequest(
+                f"{of_function(body)}: {_name_of(body)!r} cannot be told {each!r}",
+                hint=f"did you mean {near[0]!r}?" if near else f"it takes: {', '.join(known)}",
+            )
 
 
 def _refuse_bad_output(name: str, location: Location, version: object, output_mode: object) -> None:

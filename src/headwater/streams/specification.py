@@ -39,6 +39,8 @@ class Specification:
 
         try:
             fields = yaml.safe_load(file.read_text())
+        except UnicodeDecodeError as error:
+            raise InvalidRequest(f"{file} is not text in UTF-8") from error
         except yaml.YAMLError as error:
             reason = " ".join(str(error).split())
             raise InvalidRequest(f"{file} is not YAML: {reason}") from error
@@ -46,23 +48,27 @@ class Specification:
             raise InvalidRequest(
                 f"{file} does not name its pipeline", hint="add a line: name: shop"
             )
-        unknown = sorted(fields.keys() - set(_FIELDS))
+        unknown = sorted(map(str, fields.keys() - set(_FIELDS)))
         if unknown:
             raise InvalidRequest(
                 f"{file} has an unknown field {unknown[0]!r}", hint=f"fields: {', '.join(_FIELDS)}"
             )
+        configuration = fields.get("configuration") or {}
+        if not isinstance(configuration, dict):
+            raise InvalidRequest(
+                f"{file} has a configuration that is no mapping of settings to values",
+                hint='configuration: {"spark.sql.shuffle.partitions": "8"}',
+            )
         return cls(
             name=fields["name"],
             files=tuple(_files(file, fields.get("libraries") or [])),
-            configuration={
-                str(name): str(value) for name, value in (fields.get("configuration") or {}).items()
-            },
+            configuration={str(name): str(value) for name, value in configuration.items()},
         )
 
 
 def _files(file: Path, libraries: Any) -> Iterator[Path]:
     found: list[Path] = []
-    for each in libraries:
+    for each in libraries if isinstance(libraries, list) else [libraries]:
         try:
             include = str(each["glob"]["include"])
         except (TypeError, KeyError) as error:
@@ -70,7 +76,12 @@ def _files(file: Path, libraries: Any) -> Iterator[Path]:
                 f"{file} has a library without a glob",
                 hint="libraries: [{glob: {include: transformations/**}}]",
             ) from error
-        pattern = f"{include}/*" if include.endswith("/**") else include
+        if not include or Path(include).is_absolute():
+            raise InvalidRequest(
+                f"{file} has a glob {include!r} that does not begin at its folder",
+                hint="name files beside it: transformations/**",
+            )
+        pattern = f"{include}/*" if Path(include).name == "**" else include
         found += sorted(each for each in file.parent.glob(pattern) if each.is_file())
     if not found:
         raise NotFound(f"{file} names no file that exists", hint="see its field libraries")

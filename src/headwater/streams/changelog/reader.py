@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceReader, InputPartition
-from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from headwater.bulk.cluster import EARLIEST, Cluster, Topic
 from headwater.bulk.ranges import OffsetRange, TopicPartition
@@ -24,7 +24,7 @@ from headwater.streams.source.plan import Plan
 from headwater.streams.source.rows import TypedRows
 from headwater.streams.source.short_circuit import data_directory
 
-OFFSET: Final = "_offset"
+OFFSET: Final = "__headwater_offset"
 MERGE_ROWS: Final = 2_000_000
 """Changes that are held before they are collapsed: bounds the memory of a first read."""
 STAMP_MS: Final = 3_600_000
@@ -148,9 +148,7 @@ class ChangelogReader(DataSourceReader):
 
     def _rows(self) -> TypedRows:
         """Key and offset are read along: whose row it is, and whether it is a deletion."""
-        fields = [StructField(KEY, BinaryType()), StructField(OFFSET, LongType())]
-        values = replace(self._options.values, metadata=("key", "offset"))
-        return TypedRows(StructType([*self._schema.fields, *fields]), values)
+        return TypedRows(self._schema, self._options.values, {KEY: "key", OFFSET: "offset"})
 
 
 def _kept(parsed: pa.Schema) -> pa.Schema:

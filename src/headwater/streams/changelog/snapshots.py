@@ -14,8 +14,11 @@ import pyarrow.compute as pc
 
 from headwater.streams.durable import make_folders, sync
 
-KEY: Final = "_key"
-DELETED: Final = "_deleted"
+KEY: Final = "__headwater_key"
+DELETED: Final = "__headwater_deleted"
+"""Names of our own: rows may well have a column `_key` or `_deleted`."""
+_OLD_NAMES: Final = ["_key", "_deleted"]
+"""What earlier versions called them; they are the last two columns."""
 _KEPT: Final = 3
 _AT_MS: Final = b"headwater.at_ms"
 
@@ -104,6 +107,9 @@ def collapse(changes: pa.Table) -> pa.Table:
 def _read(end: int, file: Path) -> Snapshot:
     with pa.memory_map(str(file)) as source:
         rows = pa.ipc.open_file(source).read_all()
+    names = rows.schema.names
+    if names[-2:] == _OLD_NAMES:
+        rows = rows.rename_columns([*names[:-2], KEY, DELETED])
     # Earlier versions did not say it; they wrote the file soon after they had looked.
     written_ms = int(file.stat().st_mtime * 1000)
     at_ms = (rows.schema.metadata or {}).get(_AT_MS, written_ms)

@@ -7,7 +7,7 @@ of a runner, only that of the log.
 import contextlib
 import threading
 from collections.abc import Iterable
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from headwater.client.client import Client
 from headwater.clock import Clock
@@ -46,20 +46,24 @@ class Board:
 
     def statuses(self) -> list[Status]:
         """The last status of every query, by name."""
-        found: dict[str, Status] = {}
+        found = self._latest(_STATUS)
+        return [Status.from_json(found[name]) for name in sorted(found)]
+
+    def paused(self) -> set[str]:
+        """The queries that users want to stand still."""
+        return {name for name, wish in self._latest(_WISH).items() if _is_pause(wish)}
+
+    def _latest(self, kind: str) -> dict[str, Any]:
+        """The last value of each key of a kind, without those that were taken down."""
+        found: dict[str, Any] = {}
         if STATUS_TOPIC not in self._client.admin.topics.names():
-            return []
+            return found
         with self._client.consumer(STATUS_TOPIC, until="end") as records:
             for record in records:
                 key = _text(record.key)
-                if not key.startswith(_STATUS):
-                    continue
-                name = key.removeprefix(_STATUS)
-                if record.value is None:
-                    found.pop(name, None)
-                else:
-                    found[name] = Status.from_json(record.value)
-        return [found[name] for name in sorted(found)]
+                if key.startswith(kind):
+                    found[key.removeprefix(kind)] = record.value
+        return {name: value for name, value in found.items() if value is not None}
 
     def heard_of(self, names: Iterable[str], clock: Clock, *, within_s: float) -> set[str]:
         """Which of these queries are told of from now on: there is a runner, whatever its clock says."""
@@ -109,10 +113,14 @@ class Wishes:
                         self._note(key.removeprefix(_WISH), record.value)
 
     def _note(self, name: str, value: object) -> None:
-        if isinstance(value, dict) and value.get("paused"):
+        if _is_pause(value):
             self._paused.add(name)
         else:
             self._paused.discard(name)
+
+
+def _is_pause(wish: object) -> bool:
+    return isinstance(wish, dict) and bool(wish.get("paused"))
 
 
 def _text(key: str | bytes | None) -> str:

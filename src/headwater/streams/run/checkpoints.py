@@ -45,16 +45,22 @@ class Checkpoint:
         return any((self.spark / "commits").glob("[0-9]*"))
 
     @property
+    def signature(self) -> Signature | None:
+        """Of the query that made it; None if that was never written down."""
+        file = self.folder / SIGNATURE_FILE
+        return Signature.from_json(file.read_text()) if file.exists() else None
+
+    @property
     def topic(self) -> str | None:
         """The topic that its query filled; None if that was never written down."""
-        file = self.folder / SIGNATURE_FILE
-        return Signature.from_json(file.read_text()).topic if file.exists() else None
+        known = self.signature
+        return None if known is None else known.topic
 
     def take_on(self, signature: Signature, flow: Flow, *, on_change: OnChange = "refuse") -> None:
         """Go on from here with this version of the query, or raise `Conflict` with the choices."""
         file = self.folder / SIGNATURE_FILE
-        if file.exists():
-            old = Signature.from_json(file.read_text())
+        old = self.signature
+        if old is not None:
             changes = signature.differences(old) if on_change == "refuse" else ()
             if changes:
                 raise Conflict(
@@ -88,11 +94,16 @@ class Checkpoints:
         return self.root / f"{pipeline}~lock"
 
     def of_all_versions(self, pipeline: str, flow: str) -> Iterator[Checkpoint]:
-        folder = self.root / pipeline
         is_version = re.compile(rf"{re.escape(flow)}\.v\d+").fullmatch
-        for each in folder.iterdir() if folder.exists() else ():
-            if is_version(each.name):
-                yield Checkpoint(each)
+        for each in self.of_pipeline(pipeline):
+            if is_version(each.folder.name):
+                yield each
+
+    def of_pipeline(self, pipeline: str) -> Iterator[Checkpoint]:
+        """Those of all its queries, also of queries that it has no more."""
+        folder = self.root / pipeline
+        for each in sorted(folder.iterdir()) if folder.exists() else ():
+            yield Checkpoint(each)
 
     def knows(self, pipeline: str) -> bool:
         """Whether the pipeline ever ran with its checkpoints here."""

@@ -20,12 +20,14 @@ from headwater.streams.datasets import (
 )
 from headwater.streams.graph import Graph, circle
 from headwater.streams.locations import of_error
+from headwater.streams.options import Options
 from headwater.streams.pipeline import SPARK
 from headwater.streams.run.checkpoints import Checkpoint
 from headwater.streams.run.failures import in_one_sentence
 from headwater.streams.run.records import flatten_windows, written
 from headwater.streams.run.schemas import as_read
 from headwater.streams.run.surroundings import Surroundings
+from headwater.streams.source.options import KNOWN, MARK
 from headwater.streams.source.rows import refuse_unreadable
 
 FORMAT: Final = "headwater"
@@ -118,7 +120,8 @@ class Inputs:
         try:
             frame = self._read(dataset)
             if not (isinstance(dataset, Topic) and dataset.schema is None):
-                refuse_unreadable(frame.schema)  # or each task would, again and again
+                # Or each task would, again and again.
+                refuse_unreadable(frame.schema, _of_record(dataset))
         except PySparkException as error:
             raise InvalidRequest(_cannot_read(dataset, self._reason(error))) from error
         except NotSupported as error:
@@ -129,7 +132,9 @@ class Inputs:
         if isinstance(dataset, Topic):
             return self._stream(dataset)
         if isinstance(dataset, Changelog):
-            return self._latest(dataset.name, dataset.topic, dataset.schema, dataset.options)
+            frame = self._latest(dataset.name, dataset.topic, dataset.schema, dataset.options)
+            _refuse_without_key(dataset, frame.columns)
+            return frame
         schema = dataset.schema or self._schema_of(dataset)
         if isinstance(dataset, MaterializedView):
             return self._latest(dataset.name, dataset.topic, schema, {})
@@ -199,6 +204,23 @@ class Inputs:
 
     def _reason(self, error: Exception) -> str:
         return in_one_sentence(error, self._checkpoint.folder)
+
+
+def _refuse_without_key(changelog: Changelog, columns: list[str]) -> None:
+    for each in changelog.key:
+        if each not in columns:
+            raise InvalidRequest(
+                f"{changelog.location}: changelog {changelog.topic!r} has no column {each!r} "
+                "for its key",
+                hint=f"its columns are: {', '.join(columns)}",
+            )
+
+
+def _of_record(dataset: Dataset) -> dict[str, str]:
+    """The columns that a dataset was declared to have from its records; all others are of the values."""
+    options = dataset.options if isinstance(dataset, Topic | Changelog) else {}
+    names = Options({name: str(value) for name, value in options.items()}, KNOWN).names("metadata")
+    return {MARK + each: each for each in names}
 
 
 def _cannot_read(dataset: Dataset, reason: str) -> str:

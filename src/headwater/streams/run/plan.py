@@ -28,6 +28,7 @@ from headwater.streams.run.row_order import moved_by
 from headwater.streams.run.schemas import refuse_unlike
 from headwater.streams.run.settings import in_force, in_own_session
 from headwater.streams.run.signature import Signature, state_of
+from headwater.streams.run.state_keys import state_keys_of
 from headwater.streams.run.state_types import state_types_of
 from headwater.streams.run.surroundings import Surroundings
 from headwater.streams.source.options import KNOWN
@@ -130,6 +131,7 @@ def _plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) ->
             topic=output.topic,
             key=output.key,
             state_types=state_types_of(result),
+            state_keys=state_keys_of(result),
         ),
         reads=dict(inputs.topics),
         must_stay=frozenset(

@@ -20,6 +20,8 @@ _JSON: Final = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
     "ignoreNullFields": "false",
+    # One instant is one key, in whatever zone a query computes.
+    "timeZone": "UTC",
 }
 
 

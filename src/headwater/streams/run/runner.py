@@ -24,6 +24,7 @@ from headwater.streams.run.outputs import prepare
 from headwater.streams.run.plan import Planned, plan_all
 from headwater.streams.run.read_positions import ReadPositions
 from headwater.streams.run.refresh import Ends, Refreshing, refresh
+from headwater.streams.run.renamed import refuse_renamed
 from headwater.streams.run.settings import in_force
 from headwater.streams.run.status import Status
 from headwater.streams.run.steps import Steps
@@ -71,7 +72,7 @@ class Runner:
         return planned
 
     def run_once(self, graphs: Iterable[Graph]) -> list[Status]:
-        """Process what is in the topics now, downstream after upstream, and end.
+        """Process what is in the topics now, downstream after upstream, and end; what is paused rests.
 
         Raises `Conflict` while another run of one of the pipelines uses the same checkpoints.
         """
@@ -80,14 +81,14 @@ class Runner:
             return self._run_once(graphs)
 
     def _run_once(self, graphs: list[Graph]) -> list[Status]:
-        planned = self.plan(graphs)
-        self._take_on(planned)
-        self._board.put_up()
+        planned = self._begun(graphs)
         statuses = []
+        paused = self._board.paused()
         for wave in _waves(planned):
             supervised = [Supervised(each, self._start_once, self._clock) for each in wave]
             for each in supervised:
-                each.step(is_paused=False)
+                names = {each.planned.name, each.planned.pipeline}
+                each.step(is_paused=not paused.isdisjoint(names))
             for each in supervised:
                 statuses.append(each.finish())
                 self._positions.note(each.planned, statuses[-1].positions)
@@ -110,9 +111,7 @@ class Runner:
             self._run(graphs, stop, on_status)
 
     def _run(self, graphs: list[Graph], stop: threading.Event, on_status: OnStatus | None) -> None:
-        planned = self.plan(graphs)
-        self._take_on(planned)
-        self._board.put_up()
+        planned = self._begun(graphs)
         supervised = [Supervised(each, self._start, self._clock) for each in planned]
         try:
             with Wishes(self._client) as wishes:
@@ -126,6 +125,15 @@ class Runner:
                 each.lose()
         finally:
             self._publish(supervised, on_status)
+
+    def _begun(self, graphs: list[Graph]) -> list[Planned]:
+        """What is to run, once nothing speaks against it."""
+        planned = self.plan(graphs)
+        if self._where.on_change == "refuse":
+            refuse_renamed(planned, self._where.checkpoints)
+        self._take_on(planned)
+        self._board.put_up()
+        return planned
 
     @contextlib.contextmanager
     def _alone(self, graphs: list[Graph]) -> Iterator[None]:

@@ -44,6 +44,8 @@ class Signature:
     """
     state_types: tuple[str, ...] = ()
     """The types in that state; none if they are not known, as in signatures of earlier versions."""
+    state_keys: tuple[str, ...] = ()
+    """What it is kept by, in terms of the sources; none if that is not known."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=2)
@@ -68,6 +70,8 @@ class Signature:
             found.append(f"it kept {_listed(old.state)}, now {_listed(self.state)}")
         elif old.state_types and self.state_types != old.state_types:
             found.append(f"it kept {_listed(old.state_types)}, now {_listed(self.state_types)}")
+        elif old.state_keys and self.state_keys != old.state_keys:
+            found.append("what it groups, joins or tells duplicates by is computed in another way")
         if self.output_mode != old.output_mode and (self.state or old.state):
             found.append(f"it wrote in {old.output_mode} mode, now {self.output_mode}")
         if (self.topic, self.key) != (old.topic, old.key):

@@ -57,6 +57,7 @@ def records_of(rows: pa.RecordBatch, options: SinkOptions) -> pa.RecordBatch:
     records = pa.RecordBatch.from_arrays(arrays, schema=COLUMNS)
     _refuse_partitions(records["partition"])
     _refuse_headers(records["headers"])
+    _refuse_times(records["timestamp"])
     topics = _topics(records["topic"], options)
     return records.set_column(COLUMNS.get_field_index("topic"), "topic", topics)
 
@@ -83,6 +84,14 @@ def _refuse_headers(headers: pa.Array) -> None:
         raise InvalidRequest("a row has a header without a key", hint="only its value may be null")
 
 
+def _refuse_times(times: pa.Array) -> None:
+    """Kafka's producers refuse them too; to readers, -1 is a record without a time."""
+    if times.null_count < len(times) and pc.min(times.cast(pa.int64())).as_py() < 0:
+        raise InvalidRequest(
+            "a row has a time before 1970", hint="no record can; null is the time of writing"
+        )
+
+
 def _fits(given: Any, wanted: pa.DataType) -> bool:
     if pa.types.is_binary(wanted):
         return bool(pa.types.is_binary(given) or pa.types.is_string(given))
@@ -91,5 +100,7 @@ def _fits(given: Any, wanted: pa.DataType) -> bool:
             pa.types.is_list(given)
             and pa.types.is_struct(given.value_type)
             and [each.name for each in given.value_type] == ["key", "value"]
+            and pa.types.is_string(given.value_type.field("key").type)
+            and _fits(given.value_type.field("value").type, pa.binary())
         )
     return bool(given == wanted)

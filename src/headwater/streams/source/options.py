@@ -51,6 +51,8 @@ NOT_SETTABLE: Final = {
     "interceptor.classes": "there are no classes of Java here",
 }
 METADATA: Final = ("key", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
+MARK: Final = "_"
+"""Begins the name of a column that is not of the value: `_offset`."""
 DEAD_SUFFIX: Final = ".dead"
 _ISOLATIONS: Final = ("read_committed", "read_uncommitted")
 _ENDS: Final = {"earliest": EARLIEST, "latest": LATEST}
@@ -87,6 +89,15 @@ class ValueOptions:
     dead_letter_topic: str | None
     query: str | None = None
     """Who reads, for the dead letters."""
+
+    @property
+    def of_record(self) -> dict[str, str]:
+        """Columns that stand for one of the record, by name: `_offset` for `offset`.
+
+        Where the schema is not an option but Spark's own, its names alone tell.
+        """
+        names = METADATA if self.schema is None else self.metadata
+        return {MARK + each: each for each in names}
 
     def dead_letter_topic_of(self, topic: str) -> str:
         return self.dead_letter_topic or topic + DEAD_SUFFIX

@@ -1,5 +1,7 @@
 """Records as the rows that were asked for: raw columns as they are, or typed columns from the value."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 import pyarrow as pa
@@ -10,7 +12,7 @@ from headwater.bulk import columns
 from headwater.bulk.json_values import JsonParser, Parsed
 from headwater.errors import InvalidRequest, UnreadableValue
 from headwater.streams.source.dead_letters import DeadLetters
-from headwater.streams.source.options import METADATA, SourceOptions, ValueOptions
+from headwater.streams.source.options import MARK, SourceOptions, ValueOptions
 
 RAW: Final = (
     "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
@@ -18,8 +20,7 @@ RAW: Final = (
 )
 HEADERS: Final = "headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
 _DDL: Final = {each.split(" ", 1)[0]: each for each in (*RAW.split(", "), HEADERS)}
-_MARK: Final = "_"
-"""Begins the name of a column that is not of the value: `_offset`."""
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def schema_of(options: SourceOptions) -> str:
@@ -32,7 +33,7 @@ def schema_of(options: SourceOptions) -> str:
             f"values in {values.format} have no schema yet",
             hint='set the option valueSchema, for example "id BIGINT, at TIMESTAMP"',
         )
-    return ", ".join([values.schema, *(_MARK + _DDL[each] for each in values.metadata)])
+    return ", ".join([values.schema, *(MARK + _DDL[each] for each in values.metadata)])
 
 
 class RawRows:
@@ -52,14 +53,22 @@ class RawRows:
 
 
 class TypedRows:
-    """Columns parsed from the value, and those of the record that were asked for by `_name`."""
+    """Columns parsed from the value, and those of the record that were asked for by `_name`.
+
+    `beside` has names for columns of the record that stand behind them, whatever else is asked for.
+    """
 
     with_headers = True  # dead letters keep theirs
 
-    def __init__(self, schema: StructType, values: ValueOptions) -> None:
+    def __init__(
+        self, schema: StructType, values: ValueOptions, beside: Mapping[str, str] = _NOTHING
+    ) -> None:
         self._values = values
-        self._schema = to_arrow_schema(schema, timezone="UTC")
-        of_value = _of_value(self._schema)
+        self._of_record = {**values.of_record, **beside}
+        wanted = to_arrow_schema(schema, timezone="UTC")
+        of_value = _of_value(wanted, values.of_record)
+        more = [pa.field(each, _type_of(of_record)) for each, of_record in beside.items()]
+        self._schema = pa.schema([*wanted, *more])
         self._names = of_value.names
         self._parser = JsonParser(of_value)
 
@@ -75,7 +84,7 @@ class TypedRows:
             records = records.take(pa.array(parsed.positions))
         of_value = dict(zip(self._names, parsed.columns.flatten(), strict=True))
         arrays = [
-            of_value[each.name] if each.name in of_value else records[each.name.removeprefix(_MARK)]
+            of_value[each.name] if each.name in of_value else records[self._of_record[each.name]]
             for each in self._schema
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
@@ -103,23 +112,24 @@ def rows_of(options: SourceOptions, schema: StructType) -> Rows:
     return TypedRows(schema, options.values)
 
 
-def refuse_unreadable(schema: StructType) -> None:
-    """Raise `InvalidRequest`, `NotSupported` or Spark's error for columns that no value could fill."""
-    JsonParser(_of_value(to_arrow_schema(schema, timezone="UTC")))
+def refuse_unreadable(schema: StructType, of_record: Mapping[str, str] = _NOTHING) -> None:
+    """Raise `InvalidRequest`, `NotSupported` or Spark's error for columns that no value could fill.
+
+    `of_record` are the names of columns that are not to be filled from it.
+    """
+    JsonParser(_of_value(to_arrow_schema(schema, timezone="UTC"), of_record))
 
 
-def _of_value(schema: pa.Schema) -> pa.Schema:
-    found = pa.schema([each for each in schema if _metadata_name(each) is None])
+def _of_value(schema: pa.Schema, of_record: Mapping[str, str]) -> pa.Schema:
+    for each in schema:
+        name = of_record.get(each.name)
+        if name is not None and _type_of(name) != each.type:
+            raise InvalidRequest(f"column {each.name} of the schema must be {_DDL[name]}")
+    found = pa.schema([each for each in schema if each.name not in of_record])
     if not found.names:
         raise InvalidRequest("the schema has no column that comes from the value")
     return found
 
 
-def _metadata_name(field: pa.Field) -> str | None:
-    """Which column of the record a field stands for, if it does."""
-    name = str(field.name).removeprefix(_MARK)
-    if name == field.name or name not in METADATA:
-        return None
-    if columns.WITH_HEADERS.field(name).type != field.type:
-        raise InvalidRequest(f"column {field.name} of the schema must be {_DDL[name]}")
-    return name
+def _type_of(of_record: str) -> pa.DataType:
+    return columns.WITH_HEADERS.field(of_record).type
