@@ -19,6 +19,7 @@ from headwater.bulk.json_texts import decimals, times
 from headwater.bulk.varints import Numbers
 
 _T = TypeVar("_T", bound=np.generic)
+_FIRST_OF_NULL: Final = ord("n")
 _WORDS: Final = pa.array(["true", "false", "null"])
 
 
@@ -67,9 +68,9 @@ class Scalars(NamedTuple):
 
     def check(self) -> None:
         """Raise `Faulty` if what no column asks for is not a scalar, or `pa.ArrowInvalid`."""
-        is_reversed: Flags = np.any(self.bounds[:, 1::2] < self.bounds[:, ::2], axis=1)
-        if is_reversed.any():
-            raise Faulty(is_reversed)
+        are_reversed = self.bounds[:, 1::2] < self.bounds[:, ::2]
+        if are_reversed.any():
+            raise Faulty(np.any(are_reversed, axis=1))
         skipped = [each.skipped for each in self.shapes]
         if not any(map(len, skipped)):
             return
@@ -134,7 +135,7 @@ class Scalars(NamedTuple):
         self, kind: pa.DataType, numbers: Sequence[Numbers], texts: pa.StringArray
     ) -> pa.Array:
         is_null = None
-        if texts.null_count or b"n" in bytes_of(texts)[1].tobytes():
+        if texts.null_count or (bytes_of(texts)[1] == _FIRST_OF_NULL).any():
             is_null = pc.equal(texts.fill_null("null"), "null")
             texts = pc.if_else(is_null, "0", texts)
         self._refuse(are_misspelt(texts, is_whole=pa.types.is_integer(kind)), numbers)
