@@ -17,11 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.bulk.json_texts import decimals, times
+
 _NOTHING: Final = msgspec.Raw(b"null")
-_ZONE: Final = r"\d.*(Z|[+-]\d\d(:?\d\d)?)$"
-_EXPONENT: Final = "[eE]"
-_MORE_THAN_38_DIGITS: Final = r"(\d\.?){39}"
-_DATE_SIZE: Final = len("2026-09-01")
 
 
 class Column(NamedTuple):
@@ -130,37 +128,13 @@ def _cast_texts(kind: pa.DataType, values: Sequence[Any]) -> pa.Array:
 
 
 def _times(kind: pa.TimestampType, values: Sequence[Any]) -> pa.Array:
-    """A time without a zone is UTC, which Arrow takes in one array, but not beside others."""
-    texts = pa.array(values, type=pa.string())
-    if kind.tz is None:
-        return texts.cast(kind)
-    try:
-        return texts.cast(kind)
-    except pa.ArrowInvalid:
-        has_zone = pc.and_(
-            pc.match_substring_regex(texts, _ZONE), pc.greater(pc.binary_length(texts), _DATE_SIZE)
-        )
-        nothing = pa.scalar(None, pa.string())
-        zoned = pc.if_else(has_zone, texts, nothing).cast(kind)
-        local = pc.if_else(has_zone, nothing, texts).cast(pa.timestamp(kind.unit))
-        return pc.coalesce(zoned, local.cast(kind))
+    return times(kind, pa.array(values, type=pa.string()))
 
 
 def _decimals(kind: pa.Decimal128Type, values: Sequence[Any]) -> pa.Array:
     texts = pa.array(list(map(bytes, values)), type=pa.binary()).cast(pa.string())
-    longest = pc.max(pc.binary_length(texts)).as_py() or 0
-    if pc.any(pc.match_substring_regex(texts, _misread(kind, longest))).as_py():
-        raise pa.ArrowInvalid("a number that Arrow would take for another one")
     is_null = pc.equal(texts, "null")
-    return pc.if_else(is_null, None, pc.ascii_trim(texts, '"')).cast(kind)
-
-
-def _misread(kind: pa.Decimal128Type, longest: int) -> str:
-    """Exponents, of which Arrow makes zero if they are small, and more than 128 bits, which it cuts."""
-    digits = kind.precision - kind.scale
-    if longest <= digits:
-        return _EXPONENT
-    return rf"{_EXPONENT}|{_MORE_THAN_38_DIGITS}|^\D*0*[1-9]\d{{{digits}}}"
+    return decimals(kind, pc.if_else(is_null, None, pc.ascii_trim(texts, '"')))
 
 
 _SCALARS: Final[tuple[tuple[Callable[[pa.DataType], bool], Any, Any], ...]] = (

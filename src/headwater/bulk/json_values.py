@@ -14,9 +14,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.bulk.json_alike import Alike
 from headwater.bulk.json_columns import column_of
 from headwater.bulk.json_lines import are_lines
 from headwater.bulk.json_rules import converter, read_object
@@ -77,6 +79,7 @@ class JsonParser:
         self._convert = converter(pa.field("", self._type, nullable=False))
         self._column = column_of(self._type)
         self._decoder = msgspec.json.Decoder(self._column.decoded if self._column else Any)
+        self._alike = Alike(self._type)
 
     def parse(self, values: pa.Array) -> Parsed:
         """Parse an array of binary."""
@@ -84,9 +87,25 @@ class JsonParser:
         are_joinable = are_lines(values)
         if self._column is None:
             are_joinable[:] = False
-        pieces = list(self._in_bulk(values, np.flatnonzero(are_joinable), refused))
+        pieces = list(self._of_known_shapes(values, are_joinable))
+        are_left = are_joinable.copy()
+        for piece in pieces:
+            are_left[piece.positions] = False
+        pieces += self._in_bulk(values, np.flatnonzero(are_left), refused)
         pieces += self._singly(values, np.flatnonzero(~are_joinable), refused)
         return self._assembled(pieces, sorted(refused))
+
+    def _of_known_shapes(
+        self, values: pa.Array, are_joinable: npt.NDArray[np.bool_]
+    ) -> Iterator[_Piece]:
+        if not are_joinable.any():
+            return
+        for positions, columns in self._alike.read(values, are_joinable):
+            try:
+                _refuse_forbidden_nulls(columns)
+            except _Misfit:
+                continue
+            yield _Piece(positions, columns)
 
     def _in_bulk(
         self,
