@@ -172,6 +172,19 @@ def test_a_long_answer_makes_way_for_a_producer_that_waits(
     assert len(set(turns_of_pieces)) == len(turns_of_pieces)
 
 
+def test_an_answer_right_after_a_sync_is_short(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_topic(broker, "backlog")
+    monkeypatch.setattr(committer, "MOMENT_S", 3600)
+    with Connection(broker.bootstrap) as reader:
+        for _ in range(8):
+            produce(reader, "backlog", batch(b"x" * 300_000))
+        short = fetch(reader, "backlog").records
+    assert 900_000 < len(short) <= ANSWER_BESIDE_PRODUCERS_BYTES
+
+
+@pytest.mark.usefixtures("no_producers_about")
 def test_an_answer_beside_a_waiting_producer_is_short(broker: Broker, disk: BreakingDisk) -> None:
     create_topic(broker, "backlog")
     with Connection(broker.bootstrap) as reader:

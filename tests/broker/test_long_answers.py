@@ -26,6 +26,8 @@ from headwater.wire.messages.fetch import (
     FetchTopic,
 )
 
+pytestmark = pytest.mark.usefixtures("no_producers_about")
+
 COUNT = 16
 RECORDS = batch(os.urandom(500_000))
 ONE = len(RECORDS)

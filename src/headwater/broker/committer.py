@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 SYNC_THREADS = 8
 PATIENCE_S = 0.05
 """A reader gives way to a sync for no longer, should the disk hang."""
+MOMENT_S = 0.02
+"""So long after a sync readers still leave the processor to producers: most send again soon."""
 
 
 class Committer:
@@ -35,6 +37,7 @@ class Committer:
         self._relaxed: dict[Partition, asyncio.TimerHandle] = {}
         self._syncing: dict[Partition, asyncio.Future[None]] = {}
         self._is_turn_due = False
+        self._last_synced_s = -MOMENT_S
         self.syncs = 0
         self.last_sync_s = 0.0
 
@@ -56,13 +59,14 @@ class Committer:
         self._threads.stop()
 
     @property
-    def is_waited_for(self) -> bool:
-        """Whether a producer waits for a sync."""
-        return bool(self._syncing or self._urgent)
+    def has_producers(self) -> bool:
+        """Whether a producer waits for a sync, or did a moment ago: its next batch may be on its way."""
+        is_waited_for = bool(self._syncing or self._urgent)
+        return is_waited_for or self._loop.time() - self._last_synced_s < MOMENT_S
 
     async def let_producers_by(self) -> None:
         """Wait for the syncs that producers wait for: a reader that catches up is in no hurry."""
-        if self.is_waited_for:
+        if self._syncing or self._urgent:
             await asyncio.wait(
                 [*self._syncing.values(), *self._urgent.values()], timeout=PATIENCE_S
             )
@@ -146,7 +150,8 @@ class Committer:
             )
             log.fail(error)
         self.syncs += 1
-        self.last_sync_s = self._loop.time() - began_s
+        self._last_synced_s = self._loop.time()
+        self.last_sync_s = self._last_synced_s - began_s
         self._end(partition)
         partition.wake_readers()
 

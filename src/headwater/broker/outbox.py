@@ -120,12 +120,12 @@ class Outbox:
             while reply.parts:
                 if self.is_full or self._transport is None:
                     return
-                is_waited_for = self._broker.committer.is_waited_for
-                piece = self._next_piece(reply, aside=is_waited_for)
+                has_producers = self._broker.committer.has_producers
+                piece = self._next_piece(reply, aside=has_producers)
                 if piece is None:
                     return
                 self._transport.write(piece)
-                if reply.parts and is_waited_for:
+                if reply.parts and has_producers:
                     asyncio.get_running_loop().call_soon(self._flush)
                     return
             self._replies.popleft()

@@ -28,9 +28,9 @@ from headwater.wire.messages.fetch import (
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 READ_COMMITTED = 1
 LONG_READ_BYTES = 256 << 10
-"""So much is read aside while producers wait: the event loop is theirs."""
+"""So much is read aside while there are producers: the event loop is theirs."""
 ANSWER_BESIDE_PRODUCERS_BYTES = 1 << 20
-"""An answer is no longer while producers wait: a reader that catches up leaves them the processor."""
+"""An answer is no longer while there are producers: a reader that catches up leaves them the processor."""
 COLD_READ_BYTES = 1 << 20
 """From disk no more at once: a producer's sync waits in the same queue."""
 
@@ -111,7 +111,7 @@ def _room(request: FetchRequest, session: Session, context: RequestContext) -> I
     wanted = sum(max(0, each.request.partition_max_bytes) for each in partitions)
     with context.broker.traffic.room_for_fetch(max(0, min(request.max_bytes, wanted))) as room:
         size = min(request.max_bytes, room)
-        if context.broker.committer.is_waited_for:
+        if context.broker.committer.has_producers:
             size = min(size, ANSWER_BESIDE_PRODUCERS_BYTES)
         yield Budget(size, left=size)
 
@@ -120,7 +120,7 @@ def _collect_at_once(
     request: FetchRequest, session: Session, context: RequestContext
 ) -> Answers | None:
     """Look at all partitions; None if that takes a thread, for the disk's or for producers' sake."""
-    if context.broker.committer.is_waited_for:
+    if context.broker.committer.has_producers:
         return None
     with _room(request, session, context) as budget:
         try:
@@ -213,7 +213,7 @@ def _records(
         log.find, offset, size, limit, cached=True, strict=strict, unread=budget.has_begun
     )
     try:
-        is_aside = size >= LONG_READ_BYTES and context.broker.committer.is_waited_for
+        is_aside = size >= LONG_READ_BYTES and context.broker.committer.has_producers
         records: Records = (yield find) if is_aside else find()
     except NotCached:
         records = yield partial(log.find, offset, min(size, COLD_READ_BYTES), limit)
