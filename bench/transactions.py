@@ -22,8 +22,8 @@ from watch import apart, broker_cpu
 
 from rigs.brokers import Broker
 
-ROUNDS: Final = 3
-TRANSACTIONS: Final = 1000
+ROUNDS: Final = 9
+TRANSACTIONS: Final = 400
 QUICK_TRANSACTIONS: Final = 200
 WARM_UP_TRANSACTIONS: Final = 300
 PRODUCE: Final = Measure("MB/s", 0.8, is_more_better=True)
