@@ -3,8 +3,9 @@
 Importing this package is cheap: everything public is loaded on first use.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from headwater.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from headwater import errors as errors
@@ -56,14 +57,7 @@ _HOMES = {
 }
 
 if not TYPE_CHECKING:  # a type checker that sees it believes in every name
-
-    def __getattr__(name: str) -> object:
-        home = _HOMES.get(name)
-        if home is None:
-            message = f"module 'headwater' has no attribute {name!r}"
-            raise AttributeError(message)
-        module = import_module(home)
-        return module if home.endswith(f".{name}") else getattr(module, name)
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -4,8 +4,9 @@ It stands on librdkafka and hides it: no name and no exception of `confluent_kaf
 package's boundary. Nothing is loaded before its first use: the pure modules stay cheap to import.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from headwater.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from headwater.client.admin import Admin as Admin
@@ -74,13 +75,7 @@ _HOMES = {
 
 
 if not TYPE_CHECKING:  # a type checker that sees it believes in every name
-
-    def __getattr__(name: str) -> object:
-        home = _HOMES.get(name)
-        if home is None:
-            message = f"module 'headwater.client' has no attribute {name!r}"
-            raise AttributeError(message)
-        return getattr(import_module(home), name)
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

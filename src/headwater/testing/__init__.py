@@ -9,8 +9,9 @@ def test_my_service():
 Nothing is loaded before its first use: pytest imports this package wherever Headwater is installed.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from headwater.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from headwater.testing.broker import Broker as Broker
@@ -29,13 +30,7 @@ _HOMES = {
 
 
 if not TYPE_CHECKING:  # a type checker that sees it believes in every name
-
-    def __getattr__(name: str) -> object:
-        home = _HOMES.get(name)
-        if home is None:
-            message = f"module 'headwater.testing' has no attribute {name!r}"
-            raise AttributeError(message)
-        return getattr(import_module(home), name)
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:
