@@ -5,9 +5,10 @@ with the position that the group keeps of it, and takes along what was read of i
 """
 
 import logging
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -18,9 +19,14 @@ from headwater.client.log_offsets import LogOffsets
 from headwater.client.offset_range import Bounds, OffsetRange, Position
 from headwater.client.read_bounds import Partition, ReadBounds
 from headwater.client.value_format import FormatName
+from headwater.clock import SystemClock
 from headwater.errors import Conflict, HeadwaterError, InvalidRequest, NotFound
 
 _log = logging.getLogger("headwater.client")
+
+_AGAIN_S: Final = 0.05
+_NOT_IN_A_REBALANCE: Final = (KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION)
+"""What a group answers to a position that is stored while its partitions are shared out anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +63,17 @@ class Assignment:
         self._timeout_s = timeout_s
         self._forget = forget
         self._is_given = False
+        self._is_leaving = False
         self.bounds = ReadBounds()
-        self.is_leaving = False
-        """Whether the consumer is being closed."""
 
     @property
     def is_done(self) -> bool:
         """Whether everything that was asked for has been read."""
         return self._is_given and self.bounds.is_done
+
+    def others(self) -> set[Partition]:
+        """The partitions of the topics that this consumer does not read."""
+        return set(self._all_partitions()) - self.bounds.assigned
 
     def begin(self) -> None:
         with translated(self._reading.doing):
@@ -111,27 +120,53 @@ class Assignment:
                 _log.warning("%s", error_of(error, doing="store a position"))
 
     def commit(self) -> None:
-        """Make what was stored durable; raises Conflict if the group has gone on without this member."""
+        """Make what was stored durable; raises Conflict if the group has gone on without this member.
+
+        While its members are shared out anew a group takes no positions, or only those of the generation
+        that is to come: librdkafka knows it as soon as there is one, and then they are taken.
+        """
         if self._reading.group is None:
             return
+        clock = SystemClock()
+        until_s = clock.monotonic_s() + self._timeout_s
+        while (error := self._commit_once()) is not None:
+            if error.code() not in _NOT_IN_A_REBALANCE or clock.monotonic_s() > until_s:
+                raise self._uncommitted(error)
+            time.sleep(_AGAIN_S)
+
+    def leave(self) -> None:
+        """Leave the group, which shares out the partitions of this member at once, and close."""
+        self._is_leaving = True
+        with translated("close the consumer"):
+            if self._reading.group is not None and not self.bounds.assigned:
+                # `close` alone does not tell the group of a member that has no partitions: it would wait
+                # for it in vain, until its session times out.
+                self._kafka.unsubscribe()
+            self._kafka.close()
+
+    def _commit_once(self) -> KafkaError | None:
+        """What the group has against it, if anything."""
         try:
             self._kafka.commit(asynchronous=False)
         except KafkaException as error:
-            code = error.args[0].code()
-            if code == KafkaError._NO_OFFSET:  # noqa: SLF001
-                return
-            doing = f"store the position of group {self._reading.group!r}"
-            if code in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION):
-                raise Conflict(
-                    what=f"cannot {doing}: the group has given this member's partitions away",
-                    hint="its last records will be read again, by their new owner",
-                ) from error
-            raise error_of(error, doing=doing) from error
+            found: KafkaError = error.args[0]
+            return None if found.code() == KafkaError._NO_OFFSET else found  # noqa: SLF001
+        return None
+
+    def _uncommitted(self, error: KafkaError) -> HeadwaterError:
+        doing = f"store the position of group {self._reading.group!r}"
+        if error.code() in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION):
+            return Conflict(
+                what=f"cannot {doing}: the group has given this member's partitions away",
+                hint="its last records will be read again, by their new owner",
+            )
+        return error_of(error, doing=doing)
 
     def _all_partitions(self) -> list[Partition]:
         found: list[Partition] = []
         for topic in self._reading.topics:
-            metadata = self._kafka.list_topics(topic, timeout=self._timeout_s).topics[topic]
+            with translated(self._reading.doing):
+                metadata = self._kafka.list_topics(topic, timeout=self._timeout_s).topics[topic]
             if metadata.error is not None:
                 raise translate(metadata.error, doing=f"read {topic!r}")
             wanted = self._reading.partitions or sorted(metadata.partitions)
@@ -151,7 +186,7 @@ class Assignment:
 
     def _on_assign(self, _: object, assigned: list[TopicPartition]) -> None:
         """Start at the group's position; only a partition without one starts at `start`."""
-        if self.is_leaving:
+        if self._is_leaving:
             return  # whoever asks for positions now gets no answer
         with translated(self._reading.doing):
             committed = self._kafka.committed(assigned, timeout=self._timeout_s)
@@ -171,10 +206,12 @@ class Assignment:
         self._note(bounds)
 
     def _on_revoke(self, _: object, revoked: list[TopicPartition]) -> None:
-        try:
-            self.commit()
-        except HeadwaterError as error:
-            _log.warning("positions were not stored, records will be read again: %s", error)
+        error = self._commit_once()
+        if error is not None:
+            _log.warning(
+                "positions were not stored, records will be read again: %s",
+                self._uncommitted(error),
+            )
         self._on_lost(_, revoked)
 
     def _on_lost(self, _: object, lost: list[TopicPartition]) -> None:

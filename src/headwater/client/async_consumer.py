@@ -68,7 +68,7 @@ class AsyncConsumer:
             if batch:
                 consumer._is_in_body = True
                 yield batch
-            elif (await self._ready())._has_ended():
+            elif await self._has_ended(await self._ready()):
                 return
 
     async def poll(self, max_records: int = 500, max_wait_s: float = 1.0) -> list[Record]:
@@ -141,11 +141,15 @@ class AsyncConsumer:
                 await self._thread.run(consumer._answer)
             elif (record := consumer._read_ahead()) is not None:
                 return record
-            elif consumer._has_ended():
+            elif await self._has_ended(consumer):
                 return None
             else:
                 await self._thread.run(consumer._fill)
             await self._ready()
+
+    async def _has_ended(self, consumer: Consumer) -> bool:
+        """A member of a group asks the broker; who follows without an end has none."""
+        return consumer.is_bounded and await self._thread.run(consumer._has_ended)
 
     def _take_back_unclaimed(self, consumer: Consumer) -> None:
         if self._is_unclaimed:

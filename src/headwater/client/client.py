@@ -141,7 +141,14 @@ class Client:
             on_bad=on_bad,
         )
         return self._keep(
-            Consumer(self.connection, reading, self._log, options=options, clock=self._clock)
+            Consumer(
+                self.connection,
+                reading,
+                self._log,
+                self.admin.groups,
+                options=options,
+                clock=self._clock,
+            )
         )
 
     def view(self, name: str) -> "ServedView":

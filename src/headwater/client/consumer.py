@@ -13,6 +13,7 @@ from typing import Any, Self
 import confluent_kafka
 from confluent_kafka import KafkaError
 
+from headwater.client.admin.groups import Groups
 from headwater.client.assignment import Assignment, Reading, partition_of
 from headwater.client.connection import CONSUMING, Connection, Options
 from headwater.client.decoder import Decoder
@@ -23,6 +24,7 @@ from headwater.client.offset_range import Position, parse_position
 from headwater.client.read_bounds import Partition
 from headwater.client.read_trouble import ReadTrouble
 from headwater.client.record import Record
+from headwater.client.shares import Shares
 from headwater.client.value_format import value_format
 from headwater.clock import Clock, SystemClock
 from headwater.errors import HeadwaterError, InvalidRequest
@@ -53,6 +55,7 @@ class Consumer:
         connection: Connection,
         reading: Reading,
         log: LogOffsets,
+        groups: Groups,
         *,
         options: Options | None = None,
         clock: Clock | None = None,
@@ -81,12 +84,18 @@ class Consumer:
             self._kafka = confluent_kafka.Consumer(
                 connection.settings(CONSUMING, group, options or {})
             )
+        self._shares = reading.group and Shares(reading.group, reading.offsets, groups, log)
         self._assignment = Assignment(self._kafka, reading, log, timeout_s, self._forget)
         try:
             self._assignment.begin()
         except BaseException:
             self._kafka.close()
             raise
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether there is an end to read to."""
+        return self._reading.offsets.until is not None
 
     @property
     def assignment(self) -> frozenset[Partition]:
@@ -152,12 +161,10 @@ class Consumer:
         if self.is_closed:
             return
         self.is_closed = True
-        self._assignment.is_leaving = True
         try:
             self._assignment.commit()
         finally:
-            with translated("close the consumer"):
-                self._kafka.close()
+            self._assignment.leave()
 
     def __enter__(self) -> Self:
         return self
@@ -296,10 +303,10 @@ class Consumer:
 
         A read without an end does: it goes on when the broker is back.
         """
-        if self._reading.offsets.until is None or self._ahead:
+        if not self.is_bounded or self._ahead:
             return False
         if self._assignment.is_done:
-            return True
+            return not self._shares or self._shares.are_settled(self._assignment.others())
         self._trouble.raise_if_gone_for_long()
         return False
 

@@ -9,9 +9,11 @@ from confluent_kafka.admin import AdminClient
 from headwater.client.admin.calls import answer, answer_of_coordinator
 from headwater.client.admin.standings import (
     DEAD,
+    STABLE,
     GroupDetails,
     Partition,
     Standings,
+    owners_in,
     parse_state,
     state_of,
 )
@@ -162,6 +164,12 @@ class Groups:
     def committed(self, group: str) -> dict[Partition, int]:
         """Where the group stands; nothing if there is no such group."""
         return self._standings.committed([group])[group]
+
+    def owned(self, group: str) -> frozenset[Partition]:
+        """What its members read now; nothing while it is being shared out anew."""
+        found = self._standings.members([group])[group]
+        is_settled = found is not None and state_of(found) == STABLE
+        return frozenset(owners_in(found)) if is_settled else frozenset()
 
     def _partitions(
         self, group: str, before: dict[Partition, int], topics: Iterable[str] | None

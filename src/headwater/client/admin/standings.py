@@ -20,6 +20,7 @@ from headwater.errors import InvalidRequest
 
 Partition = tuple[str, int]
 DEAD = "dead"
+STABLE = "stable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class Standings:
         """Those of `groups` (name -> state) that exist; `ages=False` skips reading lag in seconds."""
         described = self.members(groups)
         committed = self.committed(described)
-        owners = {group: _owners(found) for group, found in described.items()}
+        owners = {group: owners_in(found) for group, found in described.items()}
         places = self.existing(
             place for group in described for place in (*committed[group], *owners[group])
         )
@@ -191,7 +192,8 @@ def _member(member: Any) -> Member:
     )
 
 
-def _owners(found: Any) -> dict[Partition, str]:
+def owners_in(found: Any) -> dict[Partition, str]:
+    """Who reads which partition, by client id."""
     if found is None:
         return {}
     return {
