@@ -12,7 +12,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from headwater.testing import ViewServer
+from headwater.testing import Broker, ViewServer
 from rigs.changelog import Changelog
 from rigs.effort import examples
 from serve.conftest import Http
@@ -78,3 +78,21 @@ def test_every_route_is_described(http_client: Http) -> None:
         for method in methods.values():
             assert method["summary"], path
             assert method["description"], path
+
+
+def test_the_schema_promises_no_answer_that_is_never_given(http_client: Http) -> None:
+    status, schema = http_client.ask("GET", "/openapi.json")
+    operations = [each for path in schema["paths"].values() for each in path.values()]
+    assert status == 200
+    assert {"400", "413", "500", "504"} <= set(operations[0]["responses"])
+    assert not [each for each in operations if "422" in each["responses"]]
+    assert "ValidationError" not in str(schema)
+    assert "securitySchemes" not in schema["components"]
+
+
+def test_the_schema_says_how_a_token_is_sent(broker: Broker) -> None:
+    with ViewServer(broker.bootstrap, token="secret") as server:
+        _, schema = Http(server.url, "secret").ask("GET", "/openapi.json")
+    assert schema["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    needed = {path for path, each in schema["paths"].items() if "security" in str(each)}
+    assert needed == {*schema["paths"]} - {"/v1/health"}

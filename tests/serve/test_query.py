@@ -1,5 +1,6 @@
 """SQL over views: right answers, one snapshot, and limits that hold."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
@@ -118,12 +119,53 @@ def own_memory_mb() -> float:
 
 def test_trimming_takes_no_longer_than_a_query_may(http_client: Http, shop: Changelog) -> None:
     """Nothing stops a function once it runs: SQLite's own would be at it for minutes."""
-    zeros, others = "hex(zeroblob(500000))", "replace(hex(zeroblob(40000)), '0', 'a')"
+    zeros, others = "hex(zeroblob(500000))", "printf('%.80000c', 'a')"
     _, answer = http_client.query(f"SELECT trim({zeros} || 'x', {others} || '0')")
     assert answer["rows"] == [["x"]], shop.view.name
     many = "WITH RECURSIVE t(n) AS (SELECT 1000 UNION ALL SELECT n + 1 FROM t WHERE n < 3000) "
     status, answer = http_client.query(f"{many} SELECT trim('x', group_concat(char(n), '')) FROM t")
     assert (status, "at most 1000 different" in answer["error"]["what"]) == (400, True)
+
+
+def test_functions_over_large_values_end_with_the_time_of_their_query(
+    http_client: Http, shop: Changelog
+) -> None:
+    many = "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t LIMIT 200) "
+    slow = "'%' || hex(zeroblob(70)) || n || '%'"
+    started_s = time.monotonic()
+    status, answer = http_client.query(
+        f"{many} SELECT sum(a LIKE {slow}) FROM t, (SELECT hex(zeroblob(500000)) AS a)"
+    )
+    assert (status, answer["error"]["kind"]) == (504, "TimedOut"), shop.view.name
+    assert time.monotonic() - started_s < 5
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT instr({long}, {half} || 'b')",
+        "SELECT length(REPLACE({long}, {half} || 'b', 'c'))",
+        'SELECT length("json_patch"({object}, {object}))',
+    ],
+)
+def test_functions_that_are_slow_with_large_values_do_not_get_them(
+    http_client: Http, shop: Changelog, sql: str
+) -> None:
+    asked = sql.format(
+        long="hex(zeroblob(500000))",
+        half="hex(zeroblob(250000))",
+        object="'{' || (WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t LIMIT 80000) "
+        "SELECT group_concat('\"k' || n || '\":1') FROM t) || '}'",
+    )
+    status, answer = http_client.query(asked)
+    assert (status, answer["error"]["what"]) == (
+        400,
+        "a value of the query would be larger than 131072 bytes",
+    )
+    assert "may have 1048576" in answer["error"]["hint"], shop.view.name
+    small = asked.replace("0000)", ")").replace("80000", "8")
+    assert http_client.query(small)[0] == 200
 
 
 def test_every_column_of_an_answer_has_a_name_of_its_own(client: Client, shop: Changelog) -> None:
@@ -148,7 +190,8 @@ def test_answers_are_limited_and_say_so(http_client: Http, shop: Changelog) -> N
     ("body", "sentence"),
     [
         (b"", "field required"),
-        (b"{", "json decode error"),
+        (b'{"sql": ', "the body is not JSON: expecting value"),
+        (b"[]", "the body is not a JSON object"),
         (b'{"sql": 7}', "sql: input should be a valid string"),
         (b'{"sql": "SELECT 1", "more": 1}', "more: extra inputs are not permitted"),
         (b'{"sql": "SELECT 1", "parameters": [[1]]}', "parameters"),

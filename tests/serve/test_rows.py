@@ -6,6 +6,7 @@ import pytest
 
 import headwater
 from headwater.client import Client
+from headwater.errors import InvalidRequest
 from headwater.testing import Broker, ViewServer
 from rigs.changelog import Changelog, revenue
 from serve.conftest import Changelogs, Http, text_of
@@ -106,6 +107,30 @@ def test_pages_of_large_rows_are_shorter_and_bring_every_row_once(
         assert (len(page["rows"]), page["next"] is None) == (3, False)
         rows = client.view(changelog.view.name).rows()
         assert [each["customer"] for each in rows] == [*range(10)]
+
+
+def test_pages_go_past_rows_behind_whose_key_none_can_begin(
+    http_client: Http, client: Client, new_changelog: Changelogs
+) -> None:
+    named = new_changelog(columns={"name": "string", "at": "bigint"}, key=("name",))
+    names = ["a", "b" * 90_000, "c\u00e9" * 9_000, "d" * 90_000, "e" * 90_000]
+    for name in names:
+        named.put({"name": name, "at": 1})
+    named.wait_until_served()
+    path, found, after = f"/views/{named.view.name}/rows", [], {}
+    for _ in range(2):
+        _, page = http_client.get(path, limit=3, **after)
+        found += [each["name"] for each in page["rows"]]
+        after = {"after": page["next"]}
+    assert (found, page["next"]) == (names, None)
+
+    status, answer = http_client.get(path, limit=1, where="name.startswith('b') or name > 'd'")
+    assert (status, answer["error"]["kind"]) == (400, "InvalidRequest")
+    assert "each of the next 1 rows has a key of more than 30000 bytes" in answer["error"]["what"]
+    with pytest.raises(InvalidRequest, match="address of the request is larger than 65535"):
+        client.view(named.view.name).get(name="d" * 90_000)
+    with pytest.raises(InvalidRequest, match="head of the request is larger than 131072"):
+        client.view(named.view.name).get(name="d" * 200_000)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import headwater
 from headwater.client import Client
 from headwater.testing import Broker, SettableClock, ViewServer
 from rigs.changelog import new_name
+from serve.conftest import Http
 from serve.sse import Stream
 
 
@@ -35,3 +36,18 @@ def test_records_of_partitions_that_are_added_are_seen_from_the_first_one_on(
             assert [each.data["offset"] for each in again.read(2)] == [0, 1]
         with Stream(host, path, last_id=added.id) as again:
             assert [each.data["value"] for each in again.read(1)] == ["second"]
+
+
+def test_an_id_of_very_many_partitions_is_taken_back(http_client: Http, client: Client) -> None:
+    topic = new_name("wide")
+    client.admin.topics.create(topic, partitions=2000, replicas=1)
+    path = f"/topics/{topic}/subscribe"
+    with Stream(http_client.host, path) as events:
+        (begun,) = events.read(1)
+        assert begun.id is not None
+        assert len(begun.id) > 10_000
+    client.send(topic, "meanwhile", partition=1999)
+    with Stream(http_client.host, path, last_id=begun.id) as again:
+        assert again.status == 200
+        assert [each.data["value"] for each in again.read(1)] == ["meanwhile"]
+    client.admin.topics.delete(topic)

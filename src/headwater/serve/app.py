@@ -1,9 +1,11 @@
 """The web application: routes, error answers and the guard, put together."""
 
+from typing import Any
+
 from fastapi import FastAPI
 
 from headwater.serve import failures, query, rows, subscribe, views
-from headwater.serve.guard import Guard
+from headwater.serve.guard import OPEN_PATHS, Guard
 from headwater.serve.serving import Serving
 
 _ABOUT = """Views that are kept equal to their topics: look them up, query them, subscribe to them.
@@ -26,5 +28,19 @@ def make_app(serving: Serving) -> FastAPI:
     for each in (views, rows, query, subscribe):
         app.include_router(each.router(serving), prefix="/v1")
     settings = serving.settings
+    _correct_schema(app.openapi(), needs_token=bool(settings.token))
     app.add_middleware(Guard, token=settings.token, max_request_bytes=settings.max_request_bytes)
     return app
+
+
+def _correct_schema(schema: dict[str, Any], *, needs_token: bool) -> None:
+    """What is not valid is answered with 400, and who needs a token is told how to send it."""
+    for path, operations in schema["paths"].items():
+        for each in operations.values():
+            each["responses"].pop("422", None)
+            if needs_token and path not in OPEN_PATHS:
+                each["security"] = [{"token": []}]
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schema["components"]["schemas"].pop(unused, None)
+    if needs_token:
+        schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}

@@ -42,6 +42,8 @@ DOCUMENTED: Final[dict[int | str, dict[str, Any]]] = {
         408: "The body did not arrive.",
         409: "The present state forbids it.",
         413: "The body is too large.",
+        500: "A view is damaged, and is built again; or the server made a mistake.",
+        501: "The store of this view cannot do that.",
         503: "Not now: ask again.",
         504: "Not within the time given.",
     }.items()
@@ -77,6 +79,15 @@ async def _ours(_: Request, error: Exception) -> JSONResponse:
 async def _not_valid(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return answer_to(InvalidRequest(f"the body is not JSON: {first['ctx']['error'].lower()}"))
+    if first["loc"] == ("body",) and first["type"] == "model_attributes_type":
+        return answer_to(
+            InvalidRequest(
+                "the body is not a JSON object, or not sent as one",
+                hint="send: Content-Type: application/json",
+            )
+        )
     place = ".".join(str(each) for each in first["loc"][1:]) or "the request"
     return answer_to(InvalidRequest(f"{place}: {first['msg'].lower()}", hint="see /openapi.json"))
 

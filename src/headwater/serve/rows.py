@@ -1,5 +1,6 @@
 """Routes: rows of one view, by key or by filter, page by page."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -8,10 +9,10 @@ from fastapi.responses import Response
 from headwater.client.record_json import as_json
 from headwater.errors import InvalidRequest, NotFound
 from headwater.followers.follower import Follower
-from headwater.followers.store import Answer, Page, Reader, Store
+from headwater.followers.store import Answer, Page, Reader, Row, Store
 from headwater.serve.answers import RowAnswer, RowsAnswer
 from headwater.serve.as_of import as_of_answer
-from headwater.serve.cursor import decode_cursor, encode_cursor
+from headwater.serve.cursor import LONGEST, decode_cursor, end_of_page
 from headwater.serve.events import to_bytes
 from headwater.serve.failures import DOCUMENTED
 from headwater.serve.serving import Serving
@@ -80,7 +81,7 @@ def router(serving: Serving) -> APIRouter:
         where: Where = None,
         limit: Annotated[int, Query(ge=1, le=1_000_000)] = 100,
         after: Annotated[
-            str | None, Query(description="`next` of the page before.", max_length=100_000)
+            str | None, Query(description="`next` of the page before.", max_length=LONGEST)
         ] = None,
         wait_for: WaitFor = None,
         timeout_s: TimeoutS = 5.0,
@@ -98,13 +99,15 @@ def router(serving: Serving) -> APIRouter:
             return store.view, reader.scan(chosen, page)
 
         defined, found = await serving.read(follower, scan)
-        rows = found.rows[:size]
-        has_more = found.is_cut or len(found.rows) > size
+        rows: Sequence[Row] = found.rows[:size]
+        after_them = None
+        if found.is_cut or len(found.rows) > size:
+            rows, after_them = end_of_page(defined, rows)
         return JsonAnswer(
             {
                 "rows": rows,
                 "as_of": as_of_answer(found.as_of),
-                "next": encode_cursor(defined, rows[-1]) if has_more else None,
+                "next": after_them,
             }
         )
 

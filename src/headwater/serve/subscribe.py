@@ -29,11 +29,13 @@ _STREAM: Final[dict[int | str, dict[str, Any]]] = {
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
     },
 }
+MOST_ID_CHARACTERS: Final = 100_000
+"""It names every partition, and there may be thousands."""
 LastEventId = Annotated[
     str | None,
     Header(
         description="The id of the last event that was seen: go on right after it.",
-        max_length=10_000,
+        max_length=MOST_ID_CHARACTERS,
     ),
 ]
 

@@ -22,16 +22,18 @@ from headwater.followers.sqlite.columns import add_decimal_collation, quoted
 from headwater.followers.sqlite.failures import error_of, is_damage
 from headwater.followers.sqlite.reader import SqliteReader, size_of
 from headwater.followers.sqlite.sql_text import name_views
+from headwater.followers.sqlite.time_limit import is_interrupt, until
 from headwater.followers.sqlite.trims import MOST_CHARACTERS, add_trims
 
 MOST_VIEWS: Final = 10
 LONGEST_VALUE: Final = 1 << 20
+LONGEST_OF_SLOW: Final = 128 << 10
+_SLOW_FUNCTIONS: Final = {"instr", "replace", "json_patch", "jsonb_patch"}
+"""Their time grows with the square of their values, and nothing can stop a function once it runs."""
 FEW_COLUMNS: Final = 50
 """So many may be asked for in any case, and twice as many as the views have."""
 _CACHE_KIB: Final = 8192
-_STEPS_BETWEEN_LOOKS: Final = 1_000
 _LIMITS: Final = {
-    sqlite3.SQLITE_LIMIT_LENGTH: LONGEST_VALUE,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
     sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
     sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
@@ -47,6 +49,8 @@ _FORBIDDEN_FUNCTIONS: Final = {
     # They grow without regard to the limit of a value.
     "json_group_array",
     "json_group_object",
+    "jsonb_group_array",
+    "jsonb_group_object",
 }
 
 
@@ -97,9 +101,10 @@ def run_query(
 
     Raises `InvalidRequest`, `TimedOut` or `DamagedViews`.
     """
-    text, _ = name_views(text, views)
+    text, names = name_views(text, views)
+    slow = sorted(_SLOW_FUNCTIONS & {each.lower() for each in names})
     with ExitStack() as stack:
-        query = stack.enter_context(_Query(limits))
+        query = stack.enter_context(_Query(limits, slow))
         for name, reader in views.items():
             stack.enter_context(reader.held())
             query.attach(name, reader, _aliases(name, views))
@@ -120,8 +125,10 @@ def _short(name: str) -> str:
 class _Query:
     """A connection for one query."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, slow: Sequence[str]) -> None:
         self._limits = limits
+        self._slow = slow
+        self._longest_value = LONGEST_OF_SLOW if slow else LONGEST_VALUE
         self._deadline_s = time.monotonic() + limits.time_s
         self._schemas: dict[str, str] = {}
         self._files: dict[str, Path] = {}
@@ -134,6 +141,7 @@ class _Query:
         add_trims(self._db)
         for limit, value in _LIMITS.items():
             self._db.setlimit(limit, value)
+        self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self._longest_value)
         self._db.execute("PRAGMA temp_store = FILE")
         self._db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         # Their first use declares a table, which a query itself may not do.
@@ -165,17 +173,15 @@ class _Query:
         self._db.execute("BEGIN")
         as_of = {name: self._positions(name) for name in self._schemas}
         self._db.set_authorizer(_authorize)
-        self._db.set_progress_handler(
-            lambda: time.monotonic() > self._deadline_s, _STEPS_BETWEEN_LOOKS
-        )
-        try:
-            cursor = self._db.execute(text, list(parameters))
-            if cursor.description is None:
-                raise InvalidRequest("this is not a query: it selects nothing", hint=_HINT)
-            columns = _distinct(each[0] for each in cursor.description)
-            rows, is_truncated = self._fetch(cursor)
-        except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError) as error:
-            raise self._error_of(error) from error
+        with until(self._deadline_s, self._db):
+            try:
+                cursor = self._db.execute(text, list(parameters))
+                if cursor.description is None:
+                    raise InvalidRequest("this is not a query: it selects nothing", hint=_HINT)
+                columns = _distinct(each[0] for each in cursor.description)
+                rows, is_truncated = self._fetch(cursor)
+            except (sqlite3.Error, sqlite3.Warning, OverflowError, UnicodeError) as error:
+                raise self._error_of(error) from error
         return Table(columns, rows, as_of, is_truncated)
 
     def _positions(self, name: str) -> Positions:
@@ -225,7 +231,7 @@ class _Query:
         return bool(found == ("ok",))
 
     def _error_of(self, error: Exception) -> Exception:
-        if getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT":
+        if is_interrupt(error):
             return TimedOut(
                 f"the query took longer than {self._limits.time_s:g} s",
                 hint="ask for less: fewer rows, a range of the key, a view that is aggregated",
@@ -242,7 +248,10 @@ class _Query:
             return InvalidRequest("a query may only SELECT from views", hint=str(error))
         if getattr(error, "sqlite_errorname", "") in ("SQLITE_NOMEM", "SQLITE_TOOBIG"):
             return InvalidRequest(
-                f"a value of the query would be larger than {LONGEST_VALUE} bytes"
+                f"a value of the query would be larger than {self._longest_value} bytes",
+                hint=f"a query without {' and '.join(self._slow)} may have {LONGEST_VALUE}"
+                if self._slow
+                else "select parts of it with substr",
             )
         if str(error).startswith("user-defined function"):
             return InvalidRequest(f"a trim removes at most {MOST_CHARACTERS} different characters")
