@@ -102,7 +102,7 @@ LONG_NUMBERS = st.from_regex(
     r"-?(0|[1-9][0-9]{0,50})(\.[0-9]{1,45}|\.[0-9]0{0,45})?", fullmatch=True
 )
 DATES = st.dates().map(str) | st.sampled_from(
-    ["2026-02-30", "0000-01-01", "2026-1-1", "12026-01-01"]
+    ["2026-02-30", "0000-01-01", "2026-1-1", "12026-01-01", "+12026-01-01", "-0005-12-31"]
 )
 CLOCKS = st.from_regex(
     r"[ Tt]?[0-2][0-9](:?[0-6][0-9](:?[0-6][0-9](\.[0-9]{0,8})?)?)?", fullmatch=True
@@ -276,6 +276,19 @@ class TestMeaning:
         assert one(TIME, b'"2026-09-01T12:00:00.123456789Z"') == noon.replace(microsecond=123456)
         assert one(pa.timestamp("us"), b'"2026-09-01T12:00:00"') == noon.replace(tzinfo=None)
         assert one(pa.date32(), b'"2026-09-01"') == date(2026, 9, 1)
+
+    def test_times_of_other_ages_as_our_outputs_write_them(self) -> None:
+        """Milliseconds that were taken for seconds are of the year 58,619: tables hold such rows."""
+        moments = pa.schema([("at", TIME), ("local", pa.timestamp("us")), ("day", pa.date32())])
+        for day, days in ((b"+58619-01-26", 20_690_647), (b"-0005-01-01", -721_354)):
+            value = b'{"at":"%s 00:00:00.000001Z","local":"%s","day":"%s"}' % (day, day, day)
+            parsed = JsonParser(moments).parse(pa.array([value]))
+            midnight = days * 86_400_000_000
+            expected = {"at": midnight + 1, "local": midnight, "day": days}
+            assert as_text(parsed.columns) == [str(expected)]
+        assert "64 bits" in reason(moments, b'{"at":"+294247-01-10T04:00:54.775808Z"}')
+        assert "64 bits" in reason(moments, b'{"local":"-300000-01-01T00:00:00"}')
+        assert "a date" in reason(moments, b'{"day":"+5881580-07-12"}')
 
     def test_text_takes_any_json(self) -> None:
         assert one(pa.string(), b'"x"') == "x"

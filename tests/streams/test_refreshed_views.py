@@ -9,11 +9,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater.client import Client
-from headwater.errors import InvalidRequest
+from headwater.errors import Conflict, InvalidRequest
 from headwater.streams.pipeline import Pipeline
 from headwater.streams.run.runner import Runner
 from headwater.streams.run.status import WHOLE_RESULT, Counts, Status
 from headwater.streams.run.surroundings import Surroundings
+from streams.shop import Running
 
 
 class Cities:
@@ -108,6 +109,63 @@ def test_rows_that_break_a_rule_are_counted_as_they_are_now(cities: Cities) -> N
     cities.move(3, "Atlantis")
     assert cities.once().broken == {"known": 0, "inhabited": 2}
     assert [value["id"] for _, value in cities.changes("moved")] == [1]
+
+
+def test_a_view_whose_topic_gets_more_partitions_is_refused_and_written_nowhere_twice(
+    cities: Cities,
+) -> None:
+    """The old row of a key would stay in one partition, and the new one come into another."""
+    cities.pipeline.materialized_view(name="counts")(by_city)
+    for number in range(10):
+        cities.move(number, f"city {number}")
+    cities.once()
+    before = cities.changes("counts")
+    cities.client.admin.topics.add_partitions(cities.pipeline.topic_of("counts", 1), total=4)
+    cities.move(0, "city 1")
+    with pytest.raises(Conflict, match=r"had 1 partition, now 4.* \(1\) write a new version"):
+        cities.once()
+    assert sorted(cities.changes("counts"), key=str) == sorted(before, key=str)
+
+
+def test_partitions_that_come_while_a_view_is_kept_up_to_date_stop_it(cities: Cities) -> None:
+    cities.pipeline.materialized_view(name="counts")(by_city)
+    cities.move(1, "Rome")
+    with Running(cities.runner, cities.pipeline) as run:
+        run.wait_for("counts", lambda status: status.rows == 1)
+        cities.client.admin.topics.add_partitions(cities.pipeline.topic_of("counts", 1), total=4)
+        cities.move(2, "Rome")
+        status = run.wait_for("counts", lambda status: status.error is not None)
+        assert "had 1 partition, now 4" in str(status.error)
+    assert len(cities.changes("counts")) == 1
+
+
+def test_a_view_over_files_follows_them(cities: Cities, tmp_path: Path) -> None:
+    """Spark lists files once; they come, change and go while the view is kept up to date."""
+    folder = tmp_path / "prices"
+    folder.mkdir()
+    (folder / "a.csv").write_text("tea,1\n")
+
+    @cities.pipeline.materialized_view(key="product")
+    def prices(spark: SparkSession) -> DataFrame:
+        return spark.read.csv(str(folder), schema="product STRING, price LONG")
+
+    def latest() -> dict[str, Any]:
+        return {key: value for key, value in cities.changes("prices") if value is not None}
+
+    with Running(cities.runner, cities.pipeline) as run:
+        run.wait_for("prices", lambda status: status.rows == 1)
+        (folder / "b.csv").write_text("mate,2\n")
+        run.wait_for("prices", lambda status: status.rows == 1 + 2)
+        assert latest() == {
+            '{"product":"tea"}': {"product": "tea", "price": 1},
+            '{"product":"mate"}': {"product": "mate", "price": 2},
+        }
+        (folder / "b.csv").write_text("mate,300\n")
+        run.wait_for("prices", lambda status: status.rows == 1 + 2 + 2)
+        (folder / "a.csv").unlink()
+        run.wait_for("prices", lambda status: status.rows == 1 + 2 + 2 + 1)
+    assert cities.changes("prices")[-1] == ('{"product":"tea"}', None)
+    assert latest()['{"product":"mate"}'] == {"product": "mate", "price": 300}
 
 
 def test_a_row_that_breaks_a_rule_counts_once_however_often_it_is_computed() -> None:

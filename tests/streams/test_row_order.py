@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streams.shop import Shop, per_customer
 
@@ -37,6 +38,22 @@ def in_pandas(orders: DataFrame) -> DataFrame:
     )
 
 
+class Echo(StatefulProcessor):
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Nothing is kept."""
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:  # noqa: ARG002, N802, N803
+        yield from rows
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
+
+def with_state(orders: DataFrame) -> DataFrame:
+    groups = orders.groupBy("id")
+    return groups.transformWithStateInPandas(Echo(), orders.schema, "Update", "None")
+
+
 @pytest.mark.parametrize(
     ("key", "body", "moved"),
     [
@@ -57,6 +74,8 @@ def in_pandas(orders: DataFrame) -> DataFrame:
             "dropDuplicates by other columns than its key",
         ),
         ("id", in_pandas, None),
+        ("id", with_state, None),
+        ("total", with_state, "transformWithState by other columns than its key"),
     ],
 )
 def test_what_may_keep_an_older_row_is_told(

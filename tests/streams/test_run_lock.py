@@ -47,9 +47,9 @@ from pathlib import Path
 from headwater.streams.run.lock import alone
 with alone(Path(sys.argv[1]), "shop"):
     if os.fork() == 0:
+        print("held", flush=True)  # By now it has let go of its copy of the lock.
         sys.stdin.read()
         os._exit(0)
-    print("held", flush=True)
     sys.stdin.read()
 """
 

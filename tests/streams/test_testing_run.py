@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -141,6 +142,18 @@ def amounts() -> hw.Pipeline:
 LONG_NUMBER = "12345678901234567890.0123456789"
 
 
+@pytest.mark.parametrize("key", ['{"id":1}', '{"id": 1}', {"id": 1}], ids=str)
+def test_a_row_of_a_changelog_is_deleted_however_its_key_is_written(
+    spark: SparkSession, key: Any
+) -> None:
+    pipeline = hw.Pipeline("known")
+    pipeline.changelog("people", key="id", schema="id LONG, name STRING")
+    pipeline.materialized_view(key="id", name="known")(lambda people: people)
+    rows = [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Bob"}]
+    found = hw.testing.run(pipeline, feed={"people": [*rows, (key, None)]}, spark=spark)
+    assert found["known"] == [{"id": 2, "name": "Bob"}]
+
+
 def test_numbers_keep_their_digits_and_datasets_are_fed_by_name(spark: SparkSession) -> None:
     exact = {"id": 1, "kind": "a", "amount": Decimal(LONG_NUMBER)}
     short = {"id": 2, "kind": "b", "amount": 0.5}
@@ -165,17 +178,37 @@ def test_dead_letters_between_queries_are_shown(spark: SparkSession) -> None:
     pipeline = hw.Pipeline("sums")
     pipeline.topic("sums.amounts", schema="id LONG")
 
+    @pipeline.table(schema="id LONG, amount LONG NOT NULL")
+    def kept(amounts: DataFrame) -> DataFrame:
+        return amounts.withColumn("amount", F.expr("nullif(id, 1)"))
+
+    @pipeline.materialized_view(key="id")
+    def latest(kept: DataFrame) -> DataFrame:
+        return kept
+
+    found = hw.testing.run(pipeline, feed={"sums.amounts": [{"id": 1}]}, spark=spark)
+    assert (len(found["kept"]), found["latest"]) == (1, [])
+    assert len(found.dead_letters["sums.kept"]) == 1
+
+
+def test_times_that_no_view_takes_pass_through_tables_to_its_dead_letters(
+    spark: SparkSession,
+) -> None:
+    pipeline = hw.Pipeline("far")
+    pipeline.topic("far.seconds", schema="id LONG, seconds LONG")
+
     @pipeline.table
-    def dated(amounts: DataFrame) -> DataFrame:
-        return amounts.withColumn("at", F.expr("timestamp'12000-01-01 00:00:00'"))
+    def dated(seconds: DataFrame) -> DataFrame:
+        return seconds.select("id", F.timestamp_seconds("seconds").alias("at"))
 
     @pipeline.materialized_view(key="id")
     def latest(dated: DataFrame) -> DataFrame:
         return dated
 
-    found = hw.testing.run(pipeline, feed={"sums.amounts": [{"id": 1}]}, spark=spark)
-    assert (len(found["dated"]), found["latest"]) == (1, [])
-    assert len(found.dead_letters["sums.dated"]) == 1
+    rows = [{"id": 1, "seconds": 1_787_684_400_000}, {"id": 2, "seconds": 1_787_684_400}]
+    found = hw.testing.run(pipeline, feed={"far.seconds": rows}, spark=spark)
+    assert (len(found["dated"]), [row["id"] for row in found["latest"]]) == (2, [2])
+    assert {topic: len(each) for topic, each in found.dead_letters.items()} == {"far.latest": 1}
 
 
 UDF = """

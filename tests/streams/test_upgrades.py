@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
+import pandas as pd
 import pytest
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from headwater.errors import Conflict
 from headwater.streams.pipeline import Pipeline
@@ -302,6 +305,30 @@ def numbered(width: int) -> Callable[[DataFrame], DataFrame]:
     )
 
 
+class Counting(StatefulProcessor):
+    """How many rows a group has had."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._count = handle.getValueState("count", "n LONG")
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:  # noqa: ARG002, N802, N803
+        before = self._count.get()[0] if self._count.exists() else 0
+        n = before + sum(map(len, rows))
+        self._count.update((n,))
+        yield pd.DataFrame({"part": [key[0]], "n": [n]})
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
+
+def counted(width: int) -> Callable[[DataFrame], DataFrame]:
+    return lambda orders: (
+        orders.withColumn("part", F.col("id") % width)
+        .groupBy("part")
+        .transformWithStateInPandas(Counting(), "part LONG, n LONG", "Update", "None")
+    )
+
+
 def windowed(*durations: str) -> Callable[[DataFrame], DataFrame]:
     return lambda orders: orders.groupBy(F.window("at", *durations).alias("part")).agg(
         F.count("*").alias("n")
@@ -314,8 +341,9 @@ def windowed(*durations: str) -> Callable[[DataFrame], DataFrame]:
         (windowed("1 minute"), windowed("5 minutes")),
         (windowed("1 minute"), windowed("2 minutes", "1 minute")),
         (numbered(10), numbered(20)),
+        (counted(10), counted(20)),
     ],
-    ids=["another window", "windows that overlap", "another column of the same name"],
+    ids=["another window", "windows that overlap", "another column of the same name", "own state"],
 )
 def test_keys_of_state_that_are_computed_in_another_way_are_refused(
     shop: Shop, before: object, after: object
@@ -326,6 +354,13 @@ def test_keys_of_state_that_are_computed_in_another_way_are_refused(
     with pytest.raises(Conflict, match="is computed in another way") as refusal:
         shop.once(with_view(shop, after, "part"))
     assert "version=2" in str(refusal.value)
+
+
+def test_state_of_the_users_own_goes_on(shop: Shop) -> None:
+    for number in (1, 11):
+        shop.order((number, 1, 1.0))
+        assert shop.once(with_view(shop, counted(10), "part"))["totals"].error is None
+    assert [row["n"] for row in shop.values("totals")] == [1, 2]
 
 
 def test_keys_of_state_may_be_written_in_other_words(shop: Shop) -> None:

@@ -26,9 +26,13 @@ _NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")
 """As Spark and our outputs write them, for JSON has no numbers for them."""
 _EXACT: Final = Context(prec=76)
 """More digits than any column has, where Python's own has fewer."""
-_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_LARGEST_INT: Final = 2**31 - 1
+_LARGEST_LONG: Final = 2**63 - 1
+_DAY: Final = r"(?:\d{4}|[+-]\d{4,7})-\d{2}-\d{2}"
+"""Years of more digits have a sign, as Spark and our outputs write them."""
+_DATE: Final = re.compile(_DAY)
 _TIME: Final = re.compile(
-    r"(\d{4}-\d{2}-\d{2})"
+    rf"({_DAY})"
     r"(?:[ T](\d{2})(?::(\d{2})(?::(\d{2})(?:\.(\d+))?)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?"
 )
 
@@ -180,12 +184,16 @@ def _timestamp(kind: pa.TimestampType) -> Convert:
         if found is None or (found[6] and not has_zone):
             raise _refused(value, name, "a time as 2026-09-01T10:00:00Z")
         date, hour, minute, second, fraction, zone = found.groups()
-        clock = f"{hour or '00'}:{minute or '00'}:{second or '00'}.{(fraction or '')[:6]:0<6}"
+        clock = f"{hour or '00'}:{minute or '00'}:{second or '00'}"
         try:
-            microseconds = int(np.datetime64(f"{date}T{clock}", "us").astype(np.int64))
+            seconds = int(np.datetime64(f"{date}T{clock}", "s").astype(np.int64))
         except ValueError:
             raise _refused(value, name, "a time of the calendar") from None
-        return microseconds - _zone_minutes(value, name, zone) * 60_000_000
+        seconds -= _zone_minutes(value, name, zone) * 60
+        microseconds = seconds * 1_000_000 + int(f"{(fraction or '')[:6]:0<6}")
+        if not -_LARGEST_LONG <= microseconds <= _LARGEST_LONG:
+            raise _refused(value, name, "a time that 64 bits of microseconds hold")
+        return microseconds
 
     return convert
 
@@ -203,9 +211,12 @@ def _date(_: pa.DataType) -> Convert:
     def convert(value: Any, name: str) -> int:
         if type(value) is str and _DATE.fullmatch(value):
             try:
-                return int(np.datetime64(value, "D").astype(np.int64))
+                days = int(np.datetime64(value, "D").astype(np.int64))
             except ValueError:
                 pass
+            else:
+                if -_LARGEST_INT <= days <= _LARGEST_INT:
+                    return days
         raise _refused(value, name, "a date as 2026-09-01")
 
     return convert

@@ -76,6 +76,7 @@ def open_session(
     # Its errors reach us as exceptions; on the terminal they would be pages of Java.
     for each in ("DataFrameQueryContextLogger", "SQLQueryContextLogger", "py4j.clientserver"):
         logging.getLogger(each).disabled = True
+    logging.getLogger().addFilter(_is_not_of_a_lost_jvm)
     _silence_accumulators(session)
     register(session)
     return session
@@ -115,6 +116,11 @@ def close_session(session: "SparkSession") -> None:
     with contextlib.suppress(Py4JError, OSError):  # of a Spark that ends at the same moment
         jvm.java.lang.System.err.close()  # where its Python daemons print, too
         session.stop()
+
+
+def _is_not_of_a_lost_jvm(record: logging.LogRecord) -> bool:
+    """py4j tells the root logger, with its stack, what it raises as well."""
+    return (record.module, record.funcName) != ("java_gateway", "send_command")
 
 
 def _silence_accumulators(session: "SparkSession") -> None:

@@ -48,19 +48,36 @@ def send(client: "Client", graph: Graph, feed: Feed) -> None:
             for each in values:
                 key, value = each if isinstance(each, tuple) else (None, each)
                 dataset = inputs[topic]
-                if key is None and isinstance(value, Mapping) and isinstance(dataset, Changelog):
-                    key = _key_of(dataset, value)
+                if isinstance(dataset, Changelog):
+                    key = _key_of(dataset, key, value)
                 producer.send(topic, _encoded(value), key=key)
 
 
-def _key_of(changelog: Changelog, row: Mapping[str, Any]) -> str:
-    for name in changelog.key:
-        if name not in row:
-            raise InvalidRequest(
-                f"a row for changelog {changelog.topic!r} has no {name!r}, which is its key: {row}",
-                hint="add it, or name the key of the record: (key, row)",
-            )
-    return json.dumps({name: row[name] for name in changelog.key}, default=str)
+def _key_of(changelog: Changelog, key: Any, row: Any) -> Any:
+    """The bytes of a key are what it is told by, so one that holds the key columns has one spelling."""
+    if key is None and isinstance(row, Mapping):
+        for name in changelog.key:
+            if name not in row:
+                raise InvalidRequest(
+                    f"a row for changelog {changelog.topic!r} has no {name!r}, which is its key: {row}",
+                    hint="add it, or name the key of the record: (key, row)",
+                )
+        key = row
+    columns = _object_of(key)
+    if not set(changelog.key) <= columns.keys():
+        return key
+    named = {name: columns[name] for name in changelog.key}
+    return json.dumps(named, default=_text, separators=(",", ":"), ensure_ascii=False)
+
+
+def _object_of(key: Any) -> Mapping[str, Any]:
+    if isinstance(key, Mapping):
+        return key
+    try:
+        found = json.loads(key)
+    except (TypeError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _encoded(value: Any) -> bytes | None:

@@ -65,7 +65,8 @@ def run(
 
     Several feeds are run one after another, as they would arrive over time: a watermark moves from one to
     the next. A value is an object (sent as JSON) or bytes; `(key, value)` sets the key, and `(key, None)`
-    deletes it from a changelog, whose rows are otherwise keyed by its key columns. Returns what came out.
+    deletes it from a changelog, whose rows are otherwise keyed by its key columns: `({"id": 1}, None)`
+    deletes one of those. Returns what came out.
     Raises `InvalidRequest` for a feed that the pipeline does not read, and `Unavailable` with the reason if
     a query fails.
     """

@@ -159,7 +159,8 @@ def _with_key(output: Table | MaterializedView, result: DataFrame) -> Table | Ma
         raise InvalidRequest(
             f"{output.location}: the key of {output.name!r} cannot be told from its query",
             hint='name it: key="..." (for pyspark.pipelines: '
-            'table_properties={"headwater.key": "..."})',
+            'table_properties={"headwater.key": "..."}); a total of all rows needs a column for it, '
+            'such as groupBy(F.lit("all").alias("scope"))',
         )
     return replace(output, key=found)
 

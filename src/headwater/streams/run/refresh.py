@@ -6,7 +6,7 @@ that is cut off is made good by the next one, and subscribers see changes, not c
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
@@ -17,12 +17,15 @@ from pyspark.sql import functions as F
 from headwater.client.client import Client
 from headwater.clock import Clock
 from headwater.streams.run.expectations import OBSERVATION
+from headwater.streams.run.files import Files
 from headwater.streams.run.inputs import FORMAT
 from headwater.streams.run.plan import Planned
 from headwater.streams.run.status import WHOLE_RESULT
 from headwater.streams.run.surroundings import Surroundings
 
 LOOK_S: Final = 1.0
+_REST: Final = 10
+"""Looking takes at most one part in so many of the time: there may be many files, far away."""
 _KEPT_REPORTS: Final = 10
 
 
@@ -45,10 +48,10 @@ class Refreshing:
     """Looks like a streaming query to its supervisor; works on a thread of its own."""
 
     def __init__(
-        self, planned: Planned, refresh: Callable[[], Refreshed], ends: "Ends", clock: Clock
+        self, planned: Planned, refresh: Callable[[], Refreshed], extent: "Extent", clock: Clock
     ) -> None:
         self._refresh = refresh
-        self._ends = ends
+        self._extent = extent
         self._clock = clock
         self._run_id = str(uuid4())
         self._stop = threading.Event()
@@ -85,11 +88,13 @@ class Refreshing:
         try:
             seen: Mapping[str, Any] | None = None
             while True:
-                now = self._ends.now()
+                began_s = self._clock.monotonic_s()
+                now = self._extent.now()
+                looked_s = self._clock.monotonic_s() - began_s
                 if now != seen:
                     self._report(self._refresh)
                     seen = now
-                if self._stop.wait(LOOK_S):
+                if self._stop.wait(max(LOOK_S, _REST * looked_s)):
                     return
         except Exception as error:  # noqa: BLE001  the supervisor decides
             self._failure = error
@@ -110,15 +115,17 @@ class Refreshing:
         self._reports = [*self._reports[-_KEPT_REPORTS:], Report(json.dumps(progress))]
 
 
-class Ends:
-    """How far the topics that a query reads reach."""
+class Extent:
+    """What there is to read: how far the topics of a query reach, and its files."""
 
-    def __init__(self, client: Client, topics: Iterable[str]) -> None:
+    def __init__(self, client: Client, planned: Planned) -> None:
         self._client = client
-        self._topics = sorted(set(topics))
+        self._topics = sorted(set(planned.reads.values()))
+        self._files = Files(planned.records)
 
-    def now(self) -> dict[str, int]:
-        return self._client.admin.topics.ends_of(self._topics)
+    def now(self) -> dict[str, Any]:
+        ends = self._client.admin.topics.ends_of(self._topics)
+        return {"ends": ends, "files": self._files.now()}
 
 
 def refresh(spark: SparkSession, planned: Planned, where: Surroundings) -> Refreshed:

@@ -15,7 +15,11 @@ _MOVES: Final = {
     "TransformWithStateInPySpark": "transformWithState by other columns than its key",
 }
 _DEDUPLICATES: Final = ("Deduplicate", "DeduplicateWithinWatermark")
-_GROUPS: Final = ("FlatMapGroupsInPandasWithState", "TransformWithStateInPySpark")
+_GROUPS: Final = {
+    "FlatMapGroupsInPandasWithState": lambda plan: plan.groupingAttributes(),
+    "TransformWithStateInPySpark": lambda plan: plan.leftAttributes(),
+}
+"""What users compute group by group, and the columns of the groups."""
 
 Keys = frozenset[int]
 """Spark's numbers of the columns that a view is keyed by, as far as they are still the same columns."""
@@ -55,7 +59,7 @@ def _has_one_row_of_each(plan: Any, keys: Keys, names: tuple[str, ...]) -> bool:
     if kind in _DEDUPLICATES:
         return {_number(each) for each in _each(plan.keys())} <= keys
     if kind in _GROUPS:
-        return {str(each.name()) for each in _each(plan.groupingAttributes())} <= set(names)
+        return {str(each.name()) for each in _each(_GROUPS[kind](plan))} <= set(names)
     if kind != "Aggregate":
         return False
     shown = [each for each in _each(plan.aggregateExpressions()) if _number(each) in keys]

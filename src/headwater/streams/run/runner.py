@@ -12,9 +12,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from headwater.client.admin.topics import TopicIdentity
 from headwater.client.client import Client
 from headwater.clock import Clock, SystemClock
 from headwater.errors import HeadwaterError, InvalidRequest, NotFound, Unavailable
+from headwater.streams.datasets import MaterializedView
 from headwater.streams.graph import Graph
 from headwater.streams.register import default_log
 from headwater.streams.run.board import Board, Wishes
@@ -23,7 +25,7 @@ from headwater.streams.run.lock import alone
 from headwater.streams.run.outputs import prepare
 from headwater.streams.run.plan import Planned, plan_all
 from headwater.streams.run.read_positions import ReadPositions
-from headwater.streams.run.refresh import Ends, Refreshing, refresh
+from headwater.streams.run.refresh import Extent, Refreshed, Refreshing, refresh
 from headwater.streams.run.renamed import refuse_renamed
 from headwater.streams.run.settings import in_force
 from headwater.streams.run.status import Status
@@ -195,15 +197,21 @@ class Runner:
 
     def _take_on(self, planned: list[Planned]) -> None:
         for each in planned:
-            topics = {*each.must_stay, each.output.topic}
-            signature = replace(each.signature, topic_ids=self._ids_of(topics))
+            found = self._identities({*each.must_stay, each.output.topic})
+            own = found.get(each.output.topic)
+            is_view = isinstance(each.output, MaterializedView)
+            signature = replace(
+                each.signature,
+                topic_ids={name: topic.id for name, topic in found.items()},
+                partitions=own.partitions if own and is_view else 0,
+            )
             each.checkpoint.take_on(signature, each.flow, on_change=self._where.on_change)
 
-    def _ids_of(self, topics: Iterable[str]) -> dict[str, str]:
+    def _identities(self, topics: Iterable[str]) -> dict[str, TopicIdentity]:
         found = {}
         for each in topics:
             with contextlib.suppress(NotFound):  # the query itself will say so
-                found[each] = self._client.admin.topics.id(each)
+                found[each] = self._client.admin.topics.identity(each)
         return found
 
     def _publish(self, supervised: list[Supervised], on_status: OnStatus | None) -> None:
@@ -245,8 +253,12 @@ class Runner:
         self._take_on([planned])  # once more: a topic may have been made anew since the last start
 
     def _refreshing(self, planned: Planned) -> Refreshing:
-        work = partial(refresh, self._spark, planned, self._where)
-        return Refreshing(planned, work, Ends(self._client, planned.reads.values()), self._clock)
+        work = partial(self._refresh, planned)
+        return Refreshing(planned, work, Extent(self._client, planned), self._clock)
+
+    def _refresh(self, planned: Planned) -> Refreshed:
+        self._take_on([planned])  # once more: the topic of the view may have got more partitions
+        return refresh(self._spark, planned, self._where)
 
     def _writer(self, planned: Planned) -> DataStreamWriter:
         output = planned.output

@@ -46,6 +46,8 @@ class Signature:
     """The types in that state; none if they are not known, as in signatures of earlier versions."""
     state_keys: tuple[str, ...] = ()
     """What it is kept by, in terms of the sources; none if that is not known."""
+    partitions: int = 0
+    """How many the topic of a view has; 0 for tables, and if that is not known."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), indent=2)
@@ -59,7 +61,11 @@ class Signature:
 
     def remembering(self, old: "Signature") -> "Signature":
         """The same, with the topics that are not there at the moment."""
-        return replace(self, topic_ids={**old.topic_ids, **self.topic_ids})
+        return replace(
+            self,
+            topic_ids={**old.topic_ids, **self.topic_ids},
+            partitions=self.partitions or old.partitions,
+        )
 
     def differences(self, old: "Signature") -> list[str]:
         """What changed since `old`, in words; nothing if an old checkpoint can go on."""
@@ -81,6 +87,11 @@ class Signature:
             if old.topic_ids.get(name, topic_id) != topic_id:
                 did = "filled" if name == self.topic else "read"
                 found.append(f"the topic {name!r} that it {did} was deleted and made again")
+        if 0 < old.partitions != self.partitions > 0:
+            found.append(
+                f"the topic {self.topic!r} of its view had {_counted(old.partitions)}, "
+                f"now {self.partitions}: a key would have rows in two of them"
+            )
         return found
 
 
@@ -107,6 +118,10 @@ def _stateful(plan: Any) -> Iterator[str]:
 def _own_words(plan: Any) -> str:
     text = _UNIMPORTANT.sub("", plan.simpleString(10_000))
     return str(text.partition(" ")[2])
+
+
+def _counted(partitions: int) -> str:
+    return "1 partition" if partitions == 1 else f"{partitions} partitions"
 
 
 def _listed(parts: Sequence[str]) -> str:

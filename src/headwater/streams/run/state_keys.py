@@ -30,12 +30,17 @@ def _lines(plan: Any) -> Iterator[str]:
     for each in _each(plan.children()):
         yield from _lines(each)
     keys = _KEYS.get(plan.nodeName())
-    if keys is None or not all(each.isStreaming() for each in _each(plan.children())):
+    if keys is None or not plan.isStreaming() or _is_join_with_table(plan):
         return
     origins: dict[int, str] = {}
     for each in _each(plan.children()):
         _learn(each, origins)
     yield ", ".join(_spelled(str(each.toString()), origins) for each in keys(plan))
+
+
+def _is_join_with_table(plan: Any) -> bool:
+    sides = _each(plan.children())
+    return plan.nodeName() == "Join" and not all(each.isStreaming() for each in sides)
 
 
 def _learn(plan: Any, origins: dict[int, str]) -> None:
@@ -91,6 +96,7 @@ _KEYS: Final[Mapping[str, Callable[[Any], Iterator[Any]]]] = {
     "Deduplicate": lambda plan: _each(plan.keys()),
     "DeduplicateWithinWatermark": lambda plan: _each(plan.keys()),
     "FlatMapGroupsInPandasWithState": lambda plan: _each(plan.groupingAttributes()),
+    "TransformWithStateInPySpark": lambda plan: _each(plan.leftAttributes()),
 }
 
 
