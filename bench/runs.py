@@ -88,14 +88,17 @@ class Run:
     def by_turns(
         self, warm_up: Callable[[Broker], None], *measures: Callable[[Sides], None], rounds: int
     ) -> None:
-        """Measure while all brokers run, in turn: a slow minute of the machine hits both sides."""
+        """Measure while all brokers run, in turn: a slow minute of the machine hits both sides.
+
+        Each is the first in every other round: the first may meet memory that the machine has to get.
+        """
         with self.side_by_side() as brokers:
             sides = [(broker, self.reporter(name)) for name, broker in brokers.items()]
             for broker in brokers.values():
                 warm_up(broker)
-            for _ in range(rounds):
+            for number in range(rounds):
                 for measure in measures:
-                    measure(sides)
+                    measure(sides[:: -1 if number % 2 else 1])
 
     def finish(self, *, is_whole: bool) -> None:
         """Show the numbers and keep them; a whole run is also written into the docs."""
