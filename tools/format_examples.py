@@ -79,7 +79,7 @@ def _framed(data: bytes, payload: list[tuple[int, str]]) -> tuple[bytes, list[tu
 
 
 def _segment() -> tuple[bytes, list[tuple[int, str]]]:
-    batch = encode_batch([(b"k1", b"v1"), (b"k1", None)], timestamp_ms=1_700_000_000_000)
+    batch = bytes(encode_batch([(b"k1", b"v1"), (b"k1", None)], timestamp_ms=1_700_000_000_000))
     stored = stamped_head(read_header(batch), base_offset=5, leader_epoch=0) + batch[61:]
     first = [
         (1, "record: length 10"),
@@ -104,7 +104,7 @@ def _segment() -> tuple[bytes, list[tuple[int, str]]]:
 
 def _marker() -> tuple[bytes, list[tuple[int, str]]]:
     marker = EndMarker(is_commit=False, coordinator_epoch=3, ended=EndedRecords(40, 44))
-    batch = encode_marker(marker, ProducerIdAndEpoch(7, 1), timestamp_ms=1_700_000_000_000)
+    batch = bytes(encode_marker(marker, ProducerIdAndEpoch(7, 1), timestamp_ms=1_700_000_000_000))
     stored = stamped_head(read_header(batch), base_offset=43, leader_epoch=0) + batch[61:]
     record = [
         (2, "record: length 66"),
@@ -155,7 +155,7 @@ def _index() -> tuple[bytes, list[tuple[int, str]]]:
 
 def _snapshot() -> tuple[bytes, list[tuple[int, str]]]:
     producers = Producers()
-    batch = encode_batch([(b"k", b"v")] * 10, timestamp_ms=1_700_000_000_000)
+    batch = bytes(encode_batch([(b"k", b"v")] * 10, timestamp_ms=1_700_000_000_000))
     header = read_header(batch)._replace(producer_id=7, producer_epoch=0, base_sequence=0)
     producers.note(header, 100)
     fields = [

@@ -13,6 +13,7 @@ from headwater.broker.config_changes import SET, ConfigChange, apply_changes
 from headwater.broker.config_view import TOPIC_RESOURCE
 from headwater.broker.context import RequestContext
 from headwater.broker.handlers.create_partitions import create_partitions
+from headwater.broker.handlers.create_topics import create_topics
 from headwater.broker.handlers.delete_topics import delete_topics
 from headwater.testing import Broker
 from headwater.wire.error_codes import ErrorCode
@@ -20,6 +21,7 @@ from headwater.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
+from headwater.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from headwater.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 
 Ask = Callable[[RequestContext], Coroutine[Any, Any, ErrorCode]]
@@ -103,3 +105,19 @@ def test_of_two_deletions_only_one_is_done(broker: Broker) -> None:
     codes = at_once(broker, delete, delete)
 
     assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+def create(name: str) -> Ask:
+    async def ask(context: RequestContext) -> ErrorCode:
+        topic = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
+        request = CreateTopicsRequest(topics=[topic], timeout_ms=1000)
+        return ErrorCode((await create_topics(request, context)).topics[0].error_code)
+
+    return ask
+
+
+def test_of_two_names_that_collide_only_one_is_created(broker: Broker) -> None:
+    codes = at_once(broker, create("a.b"), create("a_b"))
+
+    assert codes == [ErrorCode.NONE, ErrorCode.INVALID_TOPIC_EXCEPTION]
+    assert broker.embedded.topics.get("a_b") is None

@@ -69,8 +69,8 @@ def test_a_member_that_goes_away_while_it_joins_leaves_no_task_behind(broker: Br
     first = Connection(broker.bootstrap)
     first.request("join_group", 2, **member)
     connection.send("join_group", 2, **member)
-    wait_until(broker, lambda: sum(len(each._tasks) for each in server._connections) == 1)
-    (waiting,) = [task for each in server._connections for task in each._tasks]
+    wait_until(broker, lambda: sum(len(each._waiting) for each in server._connections) == 1)
+    (waiting,) = [task for each in server._connections for task in each._waiting]
     connection.close()
     wait_until(broker, lambda: waiting.done() and broker.embedded.traffic.connections == 1)
     first.close()

@@ -1,10 +1,13 @@
 """SIGTERM: clients connected, polls open, data on its way; the broker ends soon and cleanly."""
 
 from pathlib import Path
+from threading import Thread
 
-from broker.calls import LONG_MS, fetch_data, produce_data
+from broker.calls import LONG_MS, create_topic, fetch_data, produce_data, wait_until
+from broker.slow_disk import SlowDisk
 from conformance.batches import batch
 from conformance.raw import Connection
+from headwater.testing import Broker
 from rigs.headwater_process import HeadwaterProcess
 
 SOON_S = 10
@@ -51,3 +54,20 @@ def test_a_broker_with_waiting_clients_ends_soon_and_cleanly(tmp_path: Path) -> 
             asked = [{"name": "a", "partitions": [{"partition_index": 0, "timestamp": -1}]}]
             answer = connection.request("list_offsets", 2, replica_id=-1, topics=asked)
             assert answer.topics[0].partitions[0].offset >= acknowledged
+
+
+def test_a_producer_whose_batch_is_being_synced_is_told_so_before_the_end() -> None:
+    disk = SlowDisk()
+    with Broker(disk=disk) as broker, Connection(broker.bootstrap) as producer:
+        create_topic(broker, "orders")
+        server = broker._server
+        assert server is not None
+        disk.hold()
+        producer.send("produce", 9, **produce_data("orders", batch(b"1")))
+        assert disk.is_waiting.wait(30)
+        ending = Thread(target=broker.stop)
+        ending.start()
+        wait_until(broker, lambda: all(each._is_ending for each in server._connections))
+        disk.release()
+        assert producer.receive().responses[0].partition_responses[0].error_code == 0
+        ending.join(30)

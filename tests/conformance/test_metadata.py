@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import pytest
 
-from conformance.calls import eventually, topic_id
+from conformance.calls import create_topic, eventually, topic_id
 from conformance.conftest import NewTopic
 from conformance.raw import Connection, ErrorCode
 
@@ -166,6 +166,21 @@ def test_invalid_name_is_refused_and_not_created(connection: Connection, bad_nam
     (answer,) = response.topics
     assert answer.error_code == ErrorCode.invalid_topic_exception
     assert answer.partitions == []
+
+
+def test_name_that_collides_with_another_is_not_created(connection: Connection, name: str):
+    create_topic(connection, f"{name}.x")
+    twin = [{"name": f"{name}_x"}]
+
+    for _ in range(2):
+        response = connection.request("metadata", 12, topics=twin, allow_auto_topic_creation=True)
+        (answer,) = response.topics
+        # Kafka's client asks again until it gives up; ours is told that it need not.
+        assert answer.error_code in {
+            ErrorCode.unknown_topic_or_partition,
+            ErrorCode.invalid_topic_exception,
+        }
+        assert answer.partitions == []
 
 
 def test_one_bad_topic_does_not_spoil_the_others(connection: Connection, topic: str, name: str):

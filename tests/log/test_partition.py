@@ -9,6 +9,7 @@ import pytest
 from headwater.errors import Corruption, OffsetOutOfRange, StorageFailed
 from headwater.log.disk import File, LocalDisk
 from headwater.log.partition import PartitionLog
+from headwater.log.segment import NO_TIMESTAMP
 from headwater.log.settings import LogSettings
 from headwater.testing import SettableClock
 from headwater.testing.power_cut import RecordingDisk, Write
@@ -181,6 +182,41 @@ def test_segments_roll_by_size_and_by_time(tmp_path: Path) -> None:
     assert len(log.segments) == 1
     log.append(batch(values("c"), time_ms=NOW_MS + 1600))
     assert [each.base_offset for each in log.segments] == [0, 2]
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_time_to_roll_goes_on_over_a_restart(tmp_path: Path, is_clean: bool) -> None:
+    settings = replace(SETTINGS, segment_ms=1000)
+
+    def reopened(log: PartitionLog) -> PartitionLog:
+        log.sync()
+        summary = log.close() if is_clean else None
+        clock = SettableClock(NOW_MS)
+        directory = tmp_path / "orders-0"
+        return PartitionLog.open(
+            RecordingDisk(tmp_path), directory, settings, clock, summary=summary
+        )
+
+    log = opened(tmp_path, settings)
+    for later_ms in (0, 400, 800):
+        log.append(batch(values("a"), time_ms=NOW_MS + later_ms))
+        log = reopened(log)
+    log.append(batch(values("b"), time_ms=NOW_MS + 1200))
+
+    assert [each.base_offset for each in log.segments] == [0, 3]
+
+
+def test_records_without_a_time_begin_no_segment_at_each_restart(tmp_path: Path) -> None:
+    log = opened(tmp_path)
+    for _ in range(3):
+        log.append(batch(values("a"), time_ms=NO_TIMESTAMP))
+        summary = log.close()
+        clock = SettableClock(NOW_MS)
+        log = PartitionLog.open(
+            RecordingDisk(tmp_path), tmp_path / "orders-0", SETTINGS, clock, summary=summary
+        )
+
+    assert len(log.segments) == 1
 
 
 def test_clean_stop_is_trusted_and_nothing_is_read_or_written(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Transactions in a log: nothing open or aborted is read as committed, whatever happens to the files."""
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -23,6 +24,7 @@ from headwater.log.recovery import Summary
 from headwater.log.settings import LogSettings
 from headwater.log.verify import verify
 from headwater.testing import SettableClock
+from headwater.testing.disk import Fault, FaultyDisk
 from headwater.testing.power_cut import RecordingDisk
 from headwater.wire.record_batch import ProducerIdAndEpoch
 from log.batches import NOW_MS, KeyValue, Sender, batch, values
@@ -465,3 +467,27 @@ def test_records_that_were_deleted_hold_up_no_reader_after_a_crash(tmp_path: Pat
 
     assert after.last_stable_offset == after.high_watermark == log.high_watermark
     assert seen(after) == [b"d"]
+
+
+def test_first_marker_after_a_clean_stop_does_not_read_the_segment_again(tmp_path: Path) -> None:
+    log = opened(tmp_path, WIDE)
+    writer = Writer(log, 1)
+    writer.send(*values("aborted"))
+    writer.abort()
+    for number in range(10):
+        plain(log, f"{number}")
+    summary = log.close()
+
+    disk = FaultyDisk()
+    log = PartitionLog.open(disk, tmp_path / "t-0", WIDE, SettableClock(NOW_MS), summary=summary)
+    disk.inject(Fault("read", errno.EIO, "*.log", skip=1))  # The time of its first batch is read.
+    writer = Writer(log, 2)
+    writer.send(*values("aborted, too"))
+    writer.abort()
+    plain(log, "after")
+    log.roll(NOW_MS)
+    log.sync()
+    disk.heal()
+
+    assert disk.struck == 0
+    assert seen(log) == [b"%d" % number for number in range(10)] + [b"after"]

@@ -99,7 +99,7 @@ def test_a_varint_over_64_bits_is_refused(data: bytes) -> None:
 
 @given(pairs=st.lists(st.tuples(BYTES, BYTES), min_size=1, max_size=20), now_ms=TIMES)
 def test_the_brokers_own_batches_come_back(pairs: list[tuple[bytes, bytes]], now_ms: int) -> None:
-    batch = encode_batch(pairs, now_ms)
+    batch = bytes(encode_batch(pairs, now_ms))
     header = checked_header(memoryview(batch), 0, 0)
     assert header.record_count == len(pairs)
     assert [(each.key, each.value) for each in decode_batch(batch)] == pairs

@@ -19,6 +19,7 @@ from headwater.broker.groups.settings import GroupSettings
 from headwater.broker.housekeeping import Housekeeping
 from headwater.broker.metadata_log import MetadataLog
 from headwater.broker.offsets_topic import OffsetsJournal
+from headwater.broker.open_logs import OpenLogs
 from headwater.broker.partition import Partition
 from headwater.broker.producer_ids import ProducerIds
 from headwater.broker.replay import replay, replay_batches
@@ -74,6 +75,7 @@ class Broker:
         self.fetch_sessions = FetchSessions()
         self.committer = Committer(settings.flush_ms)
         self.disk = disk
+        self.open_logs = OpenLogs(disk, self.traffic)
         self._data = DataDirectory(disk, self.directory)
         self._threads = ThreadPoolExecutor(READ_THREADS, thread_name_prefix="read")
         self._background: set[asyncio.Task[None]] = set()
@@ -163,7 +165,7 @@ class Broker:
         self.metadata.refuse_if_lost()
         self.producer_ids = ProducerIds(self.metadata)
         self.topics = Topics(
-            self.disk,
+            self.open_logs,
             self.clock,
             self.directory,
             self.metadata,
@@ -217,7 +219,7 @@ class Broker:
     def _refuse_if_unrecovered(self) -> None:
         """Raise `StorageFailed` if nobody knows what a partition holds: it would count as empty."""
         for each in self._unrecovered:
-            if not each.is_open:
+            if not each.is_known:
                 raise StorageFailed(f"{each.name} could not be recovered")
 
     async def _load_groups(self) -> None:

@@ -14,6 +14,7 @@ from headwater.broker.partition import Partition
 from headwater.errors import HeadwaterError, StorageFailed
 from headwater.log import compaction, retention
 from headwater.log.cleaner import Cleaned, CleanerJob, clean
+from headwater.log.partition import PartitionLog
 
 if TYPE_CHECKING:
     from headwater.broker.broker import Broker
@@ -77,8 +78,7 @@ class Housekeeping:
         unheard_s = broker.clock.monotonic_s() - broker.settings.producer_expiration_ms / 1000
         for partition in self._partitions():
             await asyncio.sleep(0)  # There may be thousands, to be opened each.
-            with _failures_stay_in(partition):
-                log = partition.log
+            with _failures_stay_in(partition), partition.kept_open() as log:
                 log.producers.expire(unheard_s)
                 removal = retention.expire(log, now_ms)
                 if removal is not None:
@@ -100,13 +100,13 @@ class Housekeeping:
         """Compact every log that has gathered enough that is outdated."""
         for partition in [*self._partitions(), self._broker.metadata.partition]:
             await asyncio.sleep(0)
-            with _failures_stay_in(partition):
-                while await self._compact(partition):
+            with _failures_stay_in(partition), partition.kept_open() as log:
+                while await self._compact(log):
                     pass
 
-    async def _compact(self, partition: Partition) -> bool:
+    async def _compact(self, log: PartitionLog) -> bool:
         """Take one pass; returns whether another may be worth it."""
-        log, on_thread = partition.log, self._broker.read_on_thread
+        on_thread = self._broker.read_on_thread
         plans = compaction.plan(log, self._broker.clock.now_ms())
         if not plans:
             return False
@@ -124,7 +124,7 @@ class Housekeeping:
             logger.info(
                 "compacted",
                 extra={
-                    "partition": partition.name,
+                    "partition": log.directory.name,
                     "kept": cleaned.records_kept,
                     "dropped": cleaned.records_dropped,
                 },

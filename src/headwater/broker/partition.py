@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from headwater.errors import NotFound, StorageFailed
@@ -29,6 +30,8 @@ class Partition:
         self._summary = summary
         self._log: PartitionLog | None = None
         self._is_refused = False
+        self._users = 0
+        self._was_used = False
         self._waiting: set[asyncio.Event] = set()
 
     @property
@@ -37,12 +40,23 @@ class Partition:
 
     @property
     def log(self) -> PartitionLog:
+        """The log as it is now; it may be another one after waiting for anything (`kept_open`)."""
+        self._was_used = True
         if self._log is None:
             try:
                 self._log = self._open(self._summary)
             except OSError as error:
                 raise self._refused(error) from error
         return self._log
+
+    @contextmanager
+    def kept_open(self) -> Iterator[PartitionLog]:
+        """The log, for as long as it takes: for who changes it and waits in between."""
+        self._users += 1
+        try:
+            yield self.log
+        finally:
+            self._users -= 1
 
     def opened(self) -> PartitionLog:
         """Open the log, on whatever thread; for recovery, before anybody else uses it."""
@@ -83,6 +97,29 @@ class Partition:
             return ErrorCode.NONE
         is_old = claimed < self.log.leader_epoch
         return ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
+
+    def rest(self) -> bool:
+        """Close the log as at a clean stop, if nobody has used it since this was asked before.
+
+        It opens again on its next use. Returns whether it is closed.
+        """
+        was_used, self._was_used = self._was_used or self._users > 0, False
+        if self._log is None:
+            return True
+        if was_used or not self._log.is_at_rest:
+            return False
+        try:
+            self._summary = self._log.close()
+        except OSError:
+            return False  # It can stay open; what fails is met by who writes.
+        self._log.abandon("closed")
+        self._log = None
+        return True
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it was opened since the last crash, or there was none."""
+        return self._log is not None or self._summary is not None
 
     def close(self) -> Summary | None:
         """Close the log; returns what the next start needs to know of it."""

@@ -33,7 +33,7 @@ class Server:
         self.buffers = BufferPool()
         self.largest_backlog_bytes = 2 << 20
         self.numbers = itertools.count(1)
-        # Half of the files that may be open are left for logs.
+        # Half of the files that may be open are left for logs, which take what connections do not.
         files, most = resource.getrlimit(resource.RLIMIT_NOFILE)[0], broker.settings.max_connections
         self._most_connections = most if files == resource.RLIM_INFINITY else min(most, files // 2)
         self._connections: set[Connection] = set()
@@ -116,6 +116,7 @@ class Server:
             return False
         self._connections.add(connection)
         traffic.connections = len(self._connections)
+        self.broker.open_logs.make_room()
         return True
 
     def forget(self, connection: Connection) -> None:

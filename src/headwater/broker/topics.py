@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from headwater.broker.metadata_log import MetadataLog
+from headwater.broker.open_logs import OpenLogs
 from headwater.broker.partition import Partition
 from headwater.broker.topic_configs import log_settings
 from headwater.clock import Clock
@@ -69,14 +70,14 @@ class Topics:
 
     def __init__(
         self,
-        disk: Disk,
+        open_logs: OpenLogs,
         clock: Clock,
         directory: Path,
         metadata: MetadataLog,
         defaults: Mapping[str, str],
         forget_offsets: Callable[[str], Awaitable[None]],
     ) -> None:
-        self._disk = disk
+        self._disk = open_logs.disk
         self._clock = clock
         self._directory = directory
         self._metadata = metadata
@@ -89,6 +90,7 @@ class Topics:
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[bytes, Topic] = {}
         self._changing = asyncio.Lock()
+        self._open_logs = open_logs
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(self._by_name.values())
@@ -102,12 +104,14 @@ class Topics:
     def by_id(self, topic_id: bytes) -> Topic | None:
         return self._by_id.get(topic_id)
 
-    def colliding_with(self, name: str) -> str | None:
-        """Return a topic whose name differs only in '.' and '_': Kafka refuses such twins."""
+    def refuse_collision(self, name: str) -> None:
+        """Raise `InvalidRequest` if a topic's name differs only in '.' and '_': Kafka refuses twins."""
         folded = name.replace(".", "_")
         if folded == name and "_" not in name:
-            return None
-        return next((each for each in self._by_name if each.replace(".", "_") == folded), None)
+            return
+        for each in self._by_name:
+            if each.replace(".", "_") == folded:
+                raise InvalidRequest(f"Topic '{name}' collides with existing topic: {each}")
 
     def topic_has_partition(self, topic: str, partition: int) -> bool:
         found = self._by_name.get(topic)
@@ -134,10 +138,14 @@ class Topics:
         return sorted(self._remembered)
 
     async def create(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
-        """Create a topic; it is durable when this returns. Raises `Conflict` if it exists."""
+        """Create a topic; it is durable when this returns.
+
+        Raises `Conflict` if it exists, `InvalidRequest` if its name collides with another's.
+        """
         async with self._changing:
             if name in self._by_name:
                 raise Conflict(f"topic {name!r} exists")
+            self.refuse_collision(name)
             await self._forget(name)
             record = TopicRecord(uuid.uuid4().hex, partitions, dict(configs))
             await self._metadata.write_topic(name, record)
@@ -175,6 +183,7 @@ class Topics:
             self._remembered.add(topic.name)
             for each in topic.partitions:
                 each.abandon()
+                self._open_logs.forget(each)
                 self._set_aside(each.name)
             await self._forget(topic.name)
 
@@ -240,8 +249,9 @@ class Topics:
         is_unknown = summary is None or not summary.segments
         if is_unknown and _belongs_to_another(self._disk, directory, topic):
             self._set_aside(directory.name)
+        self._open_logs.make_room()
         topic.encoded.clear()  # Recovery may begin a new leader epoch.
-        return PartitionLog.open(
+        log = PartitionLog.open(
             self._disk,
             directory,
             self.settings_of(topic),
@@ -249,6 +259,10 @@ class Topics:
             topic_id=topic.record.id,
             summary=summary,
         )
+        log.make_room = self._open_logs.make_room
+        if not topic.is_internal:
+            self._open_logs.add(topic.partitions[index])
+        return log
 
     def _set_aside(self, name: str) -> None:
         directory = self._directory / name

@@ -1,6 +1,6 @@
 """Whether a batch may enter the log: its frame, its checksum and the rules of its topic."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from headwater.errors import (
     Corruption,
@@ -20,13 +20,12 @@ from headwater.wire.record_batch import (
     with_append_time,
     with_create_time,
 )
-from headwater.wire.records import plain_body, scan_records
+from headwater.wire.records import OwnBatch, plain_body, scan_records
 
 NO_TIMESTAMP = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(NamedTuple):
     """A batch that may be appended: the header as it will be stored, and the bytes after it."""
 
     header: BatchHeader
@@ -38,7 +37,7 @@ class Admitted:
 def admit(records: memoryview, settings: LogSettings, now_ms: int) -> Admitted:
     """Check one batch as a producer sent it; raises what is wrong with it."""
     header = _framed(records)
-    _check_size(records, settings)
+    _check_size(len(records), settings)
     if crc32c(records[CRC_START:]) != header.crc:
         raise Corruption("a batch fails its checksum")
     _check_shape(header)
@@ -53,18 +52,17 @@ def admit(records: memoryview, settings: LogSettings, now_ms: int) -> Admitted:
     return Admitted(header, body, NO_TIMESTAMP)
 
 
-def admit_own(batch: bytes, settings: LogSettings | None = None) -> Admitted:
+def admit_own(batch: OwnBatch, settings: LogSettings | None = None) -> Admitted:
     """Take one batch that the broker itself has written; without settings, of any size."""
-    records = memoryview(batch)
     if settings is not None:
-        _check_size(records, settings)
-    return Admitted(read_header(records), records[HEADER_SIZE:], NO_TIMESTAMP)
+        _check_size(batch.header.size, settings)
+    return Admitted(batch.header, memoryview(batch.body), NO_TIMESTAMP)
 
 
-def _check_size(records: memoryview, settings: LogSettings) -> None:
-    if len(records) > settings.max_message_bytes:
+def _check_size(size_bytes: int, settings: LogSettings) -> None:
+    if size_bytes > settings.max_message_bytes:
         raise RecordTooLarge(
-            f"a batch of {len(records)} bytes exceeds max.message.bytes={settings.max_message_bytes}",
+            f"a batch of {size_bytes} bytes exceeds max.message.bytes={settings.max_message_bytes}",
             hint="send smaller batches, or raise max.message.bytes of the topic",
         )
 

@@ -62,7 +62,11 @@ class BatchFile:
 
     @property
     def file(self) -> File:
-        """Opened on first use, never made: by then the name may belong to another topic's log."""
+        """Opened on first use."""
+        return self._file or self.open()
+
+    def open(self) -> File:
+        """Open the file, and never make it: by now the name may belong to another topic's log."""
         if self._file is None:
             try:
                 self._file = self._disk.open(self.path, create=False)

@@ -8,6 +8,7 @@ import errno
 import os
 import shutil
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -45,6 +46,10 @@ class File(Protocol):
 
 class Disk(Protocol):
     """Files and directories."""
+
+    @property
+    def open_files(self) -> int:
+        """How many files are open now."""
 
     def open(self, path: Path, *, create: bool = True) -> File:
         """Open for reading and appending; a file that is not there is created, or an `OSError`."""
@@ -161,9 +166,15 @@ class LocalDisk:
 
     def __init__(self) -> None:
         self._spare = _Spare()
+        self._opened: weakref.WeakSet[LocalFile] = weakref.WeakSet()
+
+    @property
+    def open_files(self) -> int:
+        return len(self._opened)
 
     def open(self, path: Path, *, create: bool = True) -> File:
         file = LocalFile(path, os.O_RDWR | os.O_CREAT if create else os.O_RDWR)
+        self._opened.add(file)
         file.read_no_more_than_asked()
         return file
 

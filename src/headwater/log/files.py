@@ -23,7 +23,7 @@ class LogFiles:
         self._lock.acquire()
         if self._is_abandoned:
             self._lock.release()
-            raise StorageFailed("the topic was deleted meanwhile")
+            raise StorageFailed("the log was closed meanwhile, or its topic was deleted")
 
     def __exit__(
         self,

@@ -6,13 +6,14 @@ Single writer: everything but `read`, `SyncJob.run` and `Removal.run` is called 
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from headwater.clock import Clock
-from headwater.errors import OffsetOutOfRange, OutsideTransaction, StorageFailed
+from headwater.errors import Corruption, OffsetOutOfRange, OutsideTransaction, StorageFailed
 from headwater.log.admission import Admitted, admit, admit_own
 from headwater.log.disk import Disk, File, put
 from headwater.log.files import LogFiles
@@ -62,11 +63,14 @@ class PartitionLog(ReadableLog):
         self._dirty: dict[Segment, None] = {}
         self._is_changed = False
         self._new_files: list[File] = []
+        self._is_syncing = False
         self._new_directories: dict[Path, None] = {}
         self._unremoved: dict[Segment, None] = {}
         """Segments that are out of the log and whose files may still be there."""
         self._recovery_point: RecoveryPoint | None = None
         self.files = LogFiles()
+        self.make_room: Callable[[], None] = _nothing_to_do
+        """Called before one more file stays open."""
 
     @classmethod
     def open(
@@ -150,6 +154,13 @@ class PartitionLog(ReadableLog):
         return self._write(admit_own(batch), marker)
 
     @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing is known of it that its files would not tell: it can be closed meanwhile."""
+        is_under_way = self.has_unsynced or self._is_syncing or self.has_unremoved
+        is_hurt = self._failure is not None or bool(self.damage)
+        return not (is_under_way or is_hurt or self.producers.transactions) and self.is_synced
+
+    @property
     def has_unsynced(self) -> bool:
         """Whether something waits for `begin_sync`."""
         return bool(self._dirty or self._new_directories)
@@ -170,10 +181,12 @@ class PartitionLog(ReadableLog):
         self._dirty = {}
         self._new_files = []
         self._new_directories = {}
+        self._is_syncing = True
         return job
 
     def finish_sync(self, job: SyncJob) -> None:
         """Let readers see what `job` made durable."""
+        self._is_syncing = False
         for segment, size in job.sizes:
             segment.durable_size = max(segment.durable_size, size)
         self.high_watermark = max(self.high_watermark, job.next_offset)
@@ -200,6 +213,7 @@ class PartitionLog(ReadableLog):
 
     def roll(self, now_ms: int) -> None:
         """Seal the active segment and start a new one at the next offset."""
+        self.make_room()
         if self.segments:
             stable_to = self.producers.transactions.stable_to(self.next_offset)
             self.active.aborted_index().stable_to = stable_to
@@ -247,9 +261,9 @@ class PartitionLog(ReadableLog):
             if self.segments:
                 self.disk.replace(self.directory / STATE_NAME, self.state.encode())
 
-    def abandon(self) -> None:
-        """The topic is deleted: its names may belong to another log from now on. Touch none of them."""
-        self._failure = (f"{self.directory.name} was deleted", "")
+    def abandon(self, reason: str = "deleted") -> None:
+        """Its names may belong to another log from now on: touch none of them."""
+        self._failure = (f"{self.directory.name} was {reason}", "")
         self.files.abandon()
 
     def close(self) -> Summary:
@@ -260,7 +274,7 @@ class PartitionLog(ReadableLog):
             # Not synced: should they be lost, recovery makes them anew from the batches.
             self.active.write_indexes()
         if self.segments and self._is_changed and self.active.size:
-            put(self.disk, snapshot_path(self.directory, self.next_offset), self.producers.encode())
+            self._put_snapshot()
         return self.summary()
 
     def summary(self) -> Summary:
@@ -346,6 +360,9 @@ class PartitionLog(ReadableLog):
         self.next_offset = self.high_watermark = loaded.next_offset
         if not self.segments:
             return
+        self.active.created_ms = self.clock.now_ms()
+        with suppress(Corruption):  # Who reads it is told.
+            self.active.open()
         if not loaded.is_start_missing:
             start = max(self.state.log_start_offset, self.segments[0].base_offset)
             self.state = replace(self.state, log_start_offset=start)
@@ -372,6 +389,13 @@ class PartitionLog(ReadableLog):
             self._new_directories[self.directory] = None
         self.sync()
 
+    def _put_snapshot(self) -> None:
+        """Keep the producer state for the next start; the ones of earlier closes have had their time."""
+        put(self.disk, snapshot_path(self.directory, self.next_offset), self.producers.encode())
+        for offset in snapshot_offsets(self.disk.names(self.directory)):
+            if self.active.base_offset < offset < self.next_offset:
+                self.disk.remove(snapshot_path(self.directory, offset))
+
     def _write_snapshot(self) -> None:
         """Keep the producer state as of the next offset, durably.
 
@@ -385,3 +409,7 @@ class PartitionLog(ReadableLog):
         for offset in snapshot_offsets(self.disk.names(self.directory)):
             if offset < needed:
                 self.disk.remove(snapshot_path(self.directory, offset))
+
+
+def _nothing_to_do() -> None:
+    """For who has all the files that it wants."""

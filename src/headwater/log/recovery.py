@@ -88,7 +88,7 @@ def load_trusted(disk: Disk, directory: Path, summary: Summary) -> Loaded | None
             return None
         segment.size = segment.durable_size = size
         segment.next_offset = next_offset
-        segment.max_timestamp = segment.first_timestamp = max_timestamp
+        segment.max_timestamp = max_timestamp
         loaded.segments.append(segment)
     return loaded
 
@@ -235,8 +235,7 @@ def _drop(disk: Disk, directory: Path, bases: list[int]) -> None:
 
 def _trust(segment: Segment, size: int) -> None:
     """A synced segment is not read again at start; its batches are checked whenever they are served."""
-    if segment.load_from_index(size):
-        segment.first_timestamp = segment.max_timestamp
+    segment.load_from_index(size)
 
 
 def _check(segment: Segment, size: int, loaded: Loaded) -> bool:

@@ -8,7 +8,7 @@ requests or retention.
 from contextlib import suppress
 from pathlib import Path
 
-from headwater.errors import Corruption
+from headwater.errors import Corruption, HeadwaterError
 from headwater.log.aborted import AbortedIndex
 from headwater.log.batch_file import NOTHING, BatchFile, NotCached, Place
 from headwater.log.disk import Buffer, Disk, File, put
@@ -35,8 +35,8 @@ class Segment(BatchFile):
         super().__init__(disk, directory, base_offset)
         self.durable_size = 0
         self.max_timestamp = NO_TIMESTAMP
-        self.first_timestamp = NO_TIMESTAMP
         self.created_ms = 0
+        self._first_timestamp: int | None = None
         self._index: Index | None = None
         self._aborted: AbortedIndex | None = None
         self.damaged: frozenset[Place] = frozenset()
@@ -61,6 +61,13 @@ class Segment(BatchFile):
         return self._disk.modified_ms(self.path)
 
     @property
+    def first_timestamp(self) -> int:
+        """The time of the first batch that has one; read from the file where no batch was noted."""
+        if self._first_timestamp is None:
+            self._first_timestamp = self._stored_first_timestamp()
+        return self._first_timestamp
+
+    @property
     def index(self) -> Index:
         if self._index is None:
             self._index = self._stored_index() or self._rebuilt_index()
@@ -69,15 +76,14 @@ class Segment(BatchFile):
     def begin(self, now_ms: int) -> None:
         """Be a new segment, with nothing in it."""
         self._file = self._disk.open(self.path)
-        self._index = Index()
-        self._aborted = AbortedIndex()
+        self.forget()
         self.created_ms = now_ms
 
     def forget(self) -> None:
         """Be a segment of which nothing is known but its size; every batch is to be noted."""
         self._index = Index()
         self._aborted = AbortedIndex()
-        self.max_timestamp = NO_TIMESTAMP
+        self.max_timestamp = self._first_timestamp = NO_TIMESTAMP
 
     def aborted_index(self, *, cached: bool = False) -> AbortedIndex:
         """Return the transactions aborted in this segment; with `cached`, raises `NotCached`."""
@@ -91,6 +97,8 @@ class Segment(BatchFile):
         self, header: BatchHeader, buffers: list[Buffer], marker: EndMarker | None = None
     ) -> None:
         """Write one batch that is stamped with its offset; it is durable once the file is synced."""
+        if self._aborted is None:
+            self.aborted_index()  # Its file speaks of the segment as it is; later all would be read.
         try:
             size = self.file.append(buffers)
         except OSError:
@@ -108,7 +116,7 @@ class Segment(BatchFile):
         relative = header.base_offset - self.base_offset
         self.index.note(relative, position, self.max_timestamp)
         if self.first_timestamp == NO_TIMESTAMP:
-            self.first_timestamp = header.max_timestamp
+            self._first_timestamp = header.max_timestamp
         self.max_timestamp = max(self.max_timestamp, header.max_timestamp)
         self.next_offset = header.next_offset
 
@@ -269,6 +277,13 @@ class Segment(BatchFile):
         relative, found = self.index.entry_for_position(position)
         return Place(found, self.base_offset + relative)
 
+    def _stored_first_timestamp(self) -> int:
+        """Read the first batch; what cannot be read counts as being as young as the rest."""
+        with suppress(HeadwaterError):
+            for _, header in self.walk(0, self.size):
+                return header.max_timestamp
+        return self.max_timestamp
+
     def _stored(self, path: Path) -> bytes | None:
         """What an index file holds; None if it is made anew."""
         try:
@@ -305,8 +320,7 @@ class Segment(BatchFile):
         self.max_timestamp = copy.max_timestamp
         if copy.next_offset > self.base_offset:
             self.next_offset = copy.next_offset
-        if self.first_timestamp == NO_TIMESTAMP:
-            self.first_timestamp = copy.first_timestamp
+        self._first_timestamp = copy.first_timestamp
         return copy.index, copy.aborted_index()
 
     def _stored_aborted(self) -> AbortedIndex | None:

@@ -111,6 +111,10 @@ class FaultyDisk:
             del self._held[operation]
             released.set()
 
+    @property
+    def open_files(self) -> int:
+        return self._disk.open_files
+
     def open(self, path: Path, *, create: bool = True) -> File:
         return FaultyFile(
             self.do("open", path, lambda: self._disk.open(path, create=create)), path, self

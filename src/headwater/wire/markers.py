@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from headwater.errors import Corruption
 from headwater.wire.record_batch import CONTROL, TRANSACTIONAL, ProducerIdAndEpoch
-from headwater.wire.records import Header, batch_of, decode_batch, encode_record
+from headwater.wire.records import Header, OwnBatch, batch_of, decode_batch, encode_record
 
 FIRST_OFFSET: Final = "first-offset"
 LAST_STABLE_OFFSET: Final = "last-stable-offset"
@@ -41,7 +41,7 @@ class EndMarker(NamedTuple):
     """None if the transaction has no records in this partition."""
 
 
-def encode_marker(marker: EndMarker, producer: ProducerIdAndEpoch, timestamp_ms: int) -> bytes:
+def encode_marker(marker: EndMarker, producer: ProducerIdAndEpoch, timestamp_ms: int) -> OwnBatch:
     """Write a marker as one batch, at base offset 0."""
     headers: list[Header] = []
     if marker.ended is not None:

@@ -38,6 +38,8 @@ NO_EPOCH: Final = -1
 NO_SEQUENCE: Final = -1
 
 _FRAME = struct.Struct(">qi4xb")
+_CHECKED = struct.Struct(">hiqqqhii")
+"""What of the header the checksum covers."""
 
 
 class ProducerIdAndEpoch(NamedTuple):
@@ -188,5 +190,5 @@ def with_create_time(header: BatchHeader, body: memoryview) -> BatchHeader:
 
 def with_fresh_crc(header: BatchHeader, body: bytes | memoryview) -> BatchHeader:
     """Return the header with the checksum of itself and the records that follow it."""
-    head = HEADER.pack(*header)
-    return header._replace(crc=crc32c(body, crc32c(head[CRC_START:])))
+    crc = crc32c(body, crc32c(_CHECKED.pack(*header[5:])))
+    return BatchHeader(*header[:4], crc, *header[5:])

@@ -26,6 +26,7 @@ Header = tuple[str, bytes | None]
 
 _LARGEST_ZIGZAG = 2**64 - 1
 _TIMES = range(-(2**63), 2**63)
+_ONE_BYTE = tuple(bytes([each]) for each in range(0x80))
 
 
 class Record(NamedTuple):
@@ -47,6 +48,16 @@ class RawRecord(NamedTuple):
     is_tombstone: bool
     start: int
     end: int
+
+
+class OwnBatch(NamedTuple):
+    """A batch that the broker itself has written: what a log needs of it, and not yet put together."""
+
+    header: BatchHeader
+    body: bytes
+
+    def __bytes__(self) -> bytes:
+        return HEADER.pack(*self.header) + self.body
 
 
 def decode_batch(batch: memoryview | bytes) -> list[Record]:
@@ -105,7 +116,7 @@ def encode_batch(
     *,
     attributes: int = 0,
     producer: ProducerIdAndEpoch = NOBODY,
-) -> bytes:
+) -> OwnBatch:
     """Write (key, value) pairs as one batch of the broker's own, uncompressed, at base offset 0."""
     bodies = [encode_record(0, delta, key, value, ()) for delta, (key, value) in enumerate(records)]
     return batch_of(bodies, timestamp_ms, attributes=attributes, producer=producer)
@@ -117,7 +128,7 @@ def batch_of(
     *,
     attributes: int = 0,
     producer: ProducerIdAndEpoch = NOBODY,
-) -> bytes:
+) -> OwnBatch:
     """Put encoded records of one time into a batch, uncompressed, at base offset 0."""
     body = b"".join(records)
     header = BatchHeader(
@@ -135,7 +146,7 @@ def batch_of(
         base_sequence=NO_SEQUENCE,
         record_count=len(records),
     )
-    return HEADER.pack(*with_fresh_crc(header, body)) + body
+    return OwnBatch(with_fresh_crc(header, body), body)
 
 
 def encode_record(
@@ -145,21 +156,19 @@ def encode_record(
     value: bytes | None,
     headers: Sequence[Header],
 ) -> bytes:
-    out = bytearray(b"\0")
-    out += varint(timestamp_delta)
-    out += varint(offset_delta)
-    out += _sized(key)
-    out += _sized(value)
-    out += varint(len(headers))
+    parts = [b"\0", varint(timestamp_delta), varint(offset_delta)]
+    parts += (*_sized(key), *_sized(value), varint(len(headers)))
     for name, header_value in headers:
-        out += _sized(name.encode())
-        out += _sized(header_value)
-    return varint(len(out)) + bytes(out)
+        parts += (*_sized(name.encode()), *_sized(header_value))
+    record = b"".join(parts)
+    return varint(len(record)) + record
 
 
 def varint(value: int) -> bytes:
     """Zigzag, then LEB128."""
     value = (value << 1) ^ (value >> 63)
+    if value < 0x80:
+        return _ONE_BYTE[value]
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -189,8 +198,8 @@ def read_varint(buffer: memoryview, position: int) -> tuple[int, int]:
             raise Corruption("a varint runs over 10 bytes")
 
 
-def _sized(data: bytes | None) -> bytes:
-    return varint(-1) if data is None else varint(len(data)) + data
+def _sized(data: bytes | None) -> tuple[bytes, bytes]:
+    return (varint(-1), b"") if data is None else (varint(len(data)), data)
 
 
 def _decode_records(header: BatchHeader, body: memoryview) -> list[Record]:

@@ -1,7 +1,5 @@
 """What requests may do to a transaction, as tables of states, epochs and who asks."""
 
-from dataclasses import replace
-
 import pytest
 
 from broker.transactions.fakes import NEW, OLD, ONE, TWO
@@ -40,7 +38,7 @@ def transaction(state: TransactionState, epoch: int = 5, **fields: object) -> Tr
         updated_at_ms=500,
         previous_producer_id=7,
     )
-    return replace(made, **fields)
+    return made._replace(**fields)
 
 
 def shown(outcome: Transaction | ErrorCode) -> object:

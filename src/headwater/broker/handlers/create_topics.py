@@ -72,23 +72,25 @@ async def _create(
         topic = await broker.topics.create(asked.name, partitions, configs)
     except Conflict:
         raise _exists(asked.name) from None
+    except InvalidRequest as error:
+        raise _wrong_name(error) from error
     result.topic_id = topic.id
     return result
 
 
 def _check_name(name: str, context: RequestContext) -> None:
+    broker = context.broker
     try:
         check_topic_name(name)
+        if broker.topics.get(name) is not None or name in broker.reserved_topics:
+            raise _exists(name)
+        broker.topics.refuse_collision(name)
     except InvalidRequest as error:
-        raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, str(error)) from error
-    if context.broker.topics.get(name) is not None or name in context.broker.reserved_topics:
-        raise _exists(name)
-    collision = context.broker.topics.colliding_with(name)
-    if collision is not None:
-        raise Refusal(
-            ErrorCode.INVALID_TOPIC_EXCEPTION,
-            f"Topic '{name}' collides with existing topic: {collision}",
-        )
+        raise _wrong_name(error) from error
+
+
+def _wrong_name(error: InvalidRequest) -> Refusal:
+    return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, str(error))
 
 
 def _exists(name: str) -> Refusal:

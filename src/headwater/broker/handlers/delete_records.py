@@ -48,13 +48,12 @@ async def _delete(
         result.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
         return result
     try:
-        log = partition.log
-        await context.broker.committer.settle(partition)
-        target = log.high_watermark if asked.offset == HIGH_WATERMARK else asked.offset
-        removal = log.advance_start(target)
-        await context.broker.read_on_thread(removal.run)
+        with partition.kept_open() as log:
+            await context.broker.committer.settle(partition)
+            target = log.high_watermark if asked.offset == HIGH_WATERMARK else asked.offset
+            removal = log.advance_start(target)
+            await context.broker.read_on_thread(removal.run)
+            result.low_watermark = log.log_start_offset
     except HeadwaterError as error:
         result.error_code = code_of(error)
-        return result
-    result.low_watermark = log.log_start_offset
     return result

@@ -166,6 +166,7 @@ def _read(
     found = _find(key, context)
     if isinstance(found, ErrorCode):
         return _error(asked, found)
+    context.broker.open_logs.make_room()  # A reader of old segments opens their files.
     if not found.is_open:
         yield _give_way
     try:

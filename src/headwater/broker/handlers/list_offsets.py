@@ -78,11 +78,11 @@ async def _list(
 async def _look_up(
     partition: Partition, asked: ListOffsetsPartition, isolation_level: int, context: RequestContext
 ) -> ListOffsetsPartitionResponse:
-    log = partition.log
     is_committed = isolation_level == READ_COMMITTED
     if is_committed:
         await context.broker.transactions.settled(TopicPartition(partition.topic, partition.index))
     await context.broker.committer.settle(partition)
+    log = partition.log
     response = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
     limit = log.last_stable_offset if is_committed else log.high_watermark
     if asked.timestamp in (EARLIEST, EARLIEST_LOCAL, LATEST):

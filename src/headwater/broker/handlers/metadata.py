@@ -115,12 +115,14 @@ async def _describe(
 
 
 async def _created(name: str, operations: int, context: RequestContext) -> MetadataResponseTopic:
-    """Create a topic on first use; if the disk fails, that is told of this topic alone."""
+    """Create a topic on first use; if that cannot be, it is told of this topic alone."""
     topics = context.broker.topics
     try:
         topic = await topics.create(name, context.broker.settings.num_partitions, {})
     except Conflict:
         topic = topics.get(name)  # type: ignore[assignment]
+    except InvalidRequest:
+        return _missing(name, ZERO_UUID, ErrorCode.INVALID_TOPIC_EXCEPTION)
     except StorageFailed as error:
         return _missing(name, ZERO_UUID, code_of(error))
     return _found(topic, operations, context)

@@ -9,8 +9,7 @@ step into a Prepare state takes the next epoch, so that nothing sent before it c
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from headwater.broker.groups.records import TopicPartition
 from headwater.wire.record_batch import NO_EPOCH, NO_PRODUCER, ProducerIdAndEpoch
@@ -42,8 +41,7 @@ class TransactionState(enum.Enum):
         return self in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
+class Transaction(NamedTuple):
     """The present transaction of a transactional id, or its last one."""
 
     transactional_id: str
@@ -79,8 +77,7 @@ class Transaction:
         self, epoch: int, last_epoch: int, timeout_ms: int, now_ms: int
     ) -> "Transaction":
         """Be ready for the first transaction of an epoch."""
-        return replace(
-            self,
+        return self._replace(
             producer=self.producer._replace(epoch=epoch),
             last_epoch=last_epoch,
             state=TransactionState.EMPTY,
@@ -96,15 +93,14 @@ class Transaction:
     ) -> "Transaction":
         """Be ready for the first transaction of a new producer id."""
         rotated = self.with_epoch(0, last_epoch, timeout_ms, now_ms)
-        return replace(rotated, producer=ProducerIdAndEpoch(producer_id, 0))
+        return rotated._replace(producer=ProducerIdAndEpoch(producer_id, 0))
 
     def with_partitions(
         self, added: Iterable[TopicPartition], version: int, now_ms: int
     ) -> "Transaction":
         """Take part in more partitions; the first begin the transaction."""
         is_ongoing = self.state is TransactionState.ONGOING
-        return replace(
-            self,
+        return self._replace(
             state=TransactionState.ONGOING,
             partitions=self.partitions.union(added),
             started_at_ms=self.started_at_ms if is_ongoing else now_ms,
@@ -121,8 +117,7 @@ class Transaction:
         epoch, last_epoch = self.producer.epoch, self.last_epoch
         if version >= BUMPS_EPOCHS:
             epoch, last_epoch = min(epoch + 1, LARGEST_EPOCH), epoch
-        return replace(
-            self,
+        return self._replace(
             state=(
                 TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
             ),
@@ -140,8 +135,7 @@ class Transaction:
         producer = self.producer
         if self.version >= BUMPS_EPOCHS and self.next_producer_id != NO_PRODUCER:
             producer = ProducerIdAndEpoch(self.next_producer_id, 0)
-        return replace(
-            self,
+        return self._replace(
             state=(
                 TransactionState.COMPLETE_COMMIT
                 if self.is_commit
