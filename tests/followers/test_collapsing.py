@@ -29,3 +29,14 @@ def test_decimals_in_keys_are_one_key_as_spark_writes_them_and_as_we_do() -> Non
         "one of them was read letter by letter"
     )
     assert changes.keys() == [b'{"price":"%d.00"}' % n for n in (1, 2, 3)]
+
+
+def test_changes_come_in_the_order_of_keys_so_that_a_store_finds_its_pages_warm() -> None:
+    view = make_view("counts", {"shop": "string", "n": "int"}, key=("shop",))
+    keys = [b'{"shop":"%b"}' % shop for shop in (b"d", b"b", b"a", b"c", b"b")]
+    rows = [key[:-1] + b',"n":%d}' % place for place, key in enumerate(keys)]
+    records = list(zip(keys, [*rows[:3], None, rows[4]], strict=True))
+    for read in (records, [(b" " + keys[0], rows[0]), *records[1:]]):  # the second letter by letter
+        changes = collapse(view, poll(read))
+        assert changes.upserted == [keys[2], keys[1], keys[0]]
+        assert (changes.upserts_at, changes.deletes_at) == ([2, 4, 0], [3])

@@ -55,7 +55,10 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The last change per key of a poll. `..._at` are the places of the records in the poll."""
+    """The last change per key of a poll, in the order of keys: neighbours share pages of a store.
+
+    `..._at` are the places of the records in the poll.
+    """
 
     poll: Poll
     upserts: Sequence[bytes]
@@ -106,16 +109,19 @@ def collapser(view: View) -> Callable[[Poll], Changes]:
     def collapse(poll: Poll) -> Changes:
         keys = respelt(poll.keys)
         last = dict(zip(keys, range(len(poll)), strict=True))
-        upserts = [place for place in last.values() if poll.values[place] is not None]
+        if None in last:
+            return _collapse_odd(view, poll)
+        places = [last[key] for key in sorted(last)]
+        upserts = [place for place in places if poll.values[place] is not None]
         rows = [poll.values[place] for place in upserts]
         upserted = keys_in(rows)  # type: ignore[arg-type]
         if upserted is None or upserted != [keys[place] for place in upserts]:
             return _collapse_odd(view, poll)
         if len(rows) == len(last):
             return Changes(poll, rows, upserts, upserted)  # type: ignore[arg-type]
-        deletes = [place for place in last.values() if poll.values[place] is None]
+        deletes = [place for place in places if poll.values[place] is None]
         deleted = [keys[place] for place in deletes]
-        if None in deleted or not are_keys(deleted):  # type: ignore[arg-type]
+        if not are_keys(deleted):  # type: ignore[arg-type]
             return _collapse_odd(view, poll)
         return Changes(poll, rows, upserts, upserted, deleted, deletes)  # type: ignore[arg-type]
 
@@ -135,8 +141,9 @@ def _collapse_odd(view: View, poll: Poll) -> Changes:
             )
         except HeadwaterError as error:
             rejected.append(Rejected(place, error.what))
-    upserts = [(row, place, key) for key, (place, row) in last.items() if row is not None]
-    deletes = [(key, place) for key, (place, row) in last.items() if row is None]
+    by_key = sorted(last.items())
+    upserts = [(row, place, key) for key, (place, row) in by_key if row is not None]
+    deletes = [(key, place) for key, (place, row) in by_key if row is None]
     return Changes(
         poll,
         [row for row, _, _ in upserts],

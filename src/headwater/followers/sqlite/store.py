@@ -94,7 +94,7 @@ class SqliteStore:
             wanted = self._still_to_do(changes, stored)
             rejected = [
                 *wanted.rejected,
-                *self._write(self._upsert, *_by_key(wanted)),
+                *self._write(self._upsert, wanted.upserts, wanted.upserts_at),
                 *self._write(self._delete, wanted.deletes, wanted.deletes_at),
             ]
             places = [(poll.partitions[each.place], poll.offsets[each.place]) for each in rejected]
@@ -219,13 +219,6 @@ class SqliteStore:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
-
-
-def _by_key(changes: Changes) -> tuple[list[bytes], list[int]]:
-    """Upserts and their places in the order of keys: neighbours share pages, which are then found warm."""
-    rows, places, keys = changes.upserts, changes.upserts_at, changes.upserted
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    return [rows[each] for each in order], [places[each] for each in order]
 
 
 def _json_array(items: Sequence[bytes]) -> str:
