@@ -1,5 +1,7 @@
 """confluent-kafka (librdkafka): what most Python programs use, and what headwater.client uses."""
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -25,6 +27,9 @@ from confluent_kafka.admin import (
     OffsetSpec,
     ResourceType,
 )
+
+from conformance.calls import create_topic, eventually
+from conformance.raw import Connection
 
 NewTopicFixture = Callable[[int], str]
 
@@ -375,3 +380,37 @@ def wait_for(condition: Callable[[], bool], within_s: float = 15) -> None:
     deadline = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < deadline, "it did not come true in time"
+
+
+_READ_ALL = """
+import sys
+from confluent_kafka import Consumer, TopicPartition
+settings = {"bootstrap.servers": sys.argv[1], "group.id": "x", "enable.partition.eof": True}
+consumer = Consumer(settings)
+consumer.assign([TopicPartition(sys.argv[2], 0, 0)])
+while (message := consumer.poll(30)) is not None and not message.error():
+    print(message.value().decode())
+"""
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_reader_does_not_die_of_a_batch_that_compaction_has_emptied(
+    bootstrap: str, name: str, codec: str
+) -> None:
+    often = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
+    with Connection(bootstrap) as connection:
+        create_topic(connection, name, 1, often)
+    old = int(time.time() * 1000) - 60_000
+    for number, (key, value) in enumerate([("a", "old"), ("a", "new"), ("b", "last")]):
+        sender = producer(bootstrap, enable_idempotence=True, compression_type=codec)
+        sender.produce(name, value * 100, key, timestamp=old + number * 1000)
+        assert sender.flush(30) == 0
+
+    def read() -> list[str]:
+        # Apart, because an abort would end the tests too.
+        asked = [sys.executable, "-c", _READ_ALL, bootstrap, name]
+        reader = subprocess.run(asked, check=False, capture_output=True, text=True, timeout=60)
+        assert reader.returncode == 0, reader.stderr
+        return [each[:4] for each in reader.stdout.split()]
+
+    eventually(lambda: read() == ["newn", "last"])

@@ -16,6 +16,7 @@ from headwater.log.disk import Disk, LocalDisk
 from headwater.log.segment import Segment
 from headwater.wire import compression
 from headwater.wire.record_batch import (
+    CODEC_MASK,
     HAS_DELETE_HORIZON,
     HEADER,
     HEADER_SIZE,
@@ -204,7 +205,7 @@ def _rewrite(
             header.next_offset == job.end_offset
             or job.kept_producer_offsets.get(header.producer_id) == header.last_offset
         )
-        return (_batch(header, b"", 0) if is_kept else b""), 0
+        return (_emptied(header) if is_kept else b""), 0
     needs_horizon = horizon is None and any(each.is_tombstone for each in kept)
     if len(kept) == header.record_count and not needs_horizon:
         return batch, len(kept)
@@ -259,6 +260,11 @@ def _with_horizon(
         base_timestamp=horizon_ms, attributes=header.attributes | HAS_DELETE_HORIZON
     )
     return _batch(changed, b"".join(parts), len(kept))
+
+
+def _emptied(header: BatchHeader) -> bytes:
+    """What is left is no compressed nothing: librdkafka ends its process over that."""
+    return _batch(header._replace(attributes=header.attributes & ~CODEC_MASK), b"", 0)
 
 
 def _batch(header: BatchHeader, plain: bytes, count: int) -> bytes:
