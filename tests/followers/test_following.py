@@ -200,6 +200,7 @@ def test_a_paused_follower_stands_still_and_its_lag_grows(rig: Rig, changelog: C
     before = table(follower)
     receipt = changelog.put(revenue(2))
     rig.until(lambda: (follower.status().lag_seconds or 0) > 0)
+    rig.until(lambda: follower.status().lag_records == 1)
     assert table(follower) == before
     follower.resume()
     rig.until(lambda: (follower.status().as_of or {}).get(receipt.partition, 0) > receipt.offset)

@@ -200,6 +200,22 @@ def test_a_topic_without_any_bound_for_its_records_has_dead_letters_too(
     assert len(table(follower)) == 1
 
 
+def test_a_record_of_a_time_that_only_its_own_topic_allows_is_a_dead_letter_and_the_view_goes_on(
+    rig: Rig, new_changelog: Callable[..., Changelog], client: Client
+) -> None:
+    changelog = new_changelog(configs={"message.timestamp.after.max.ms": str(2**62)})
+    far_ms = 7_258_118_400_000
+    changelog.write(b"no key of ours", b"{}", timestamp=far_ms).result()
+    changelog.put(revenue(1))
+    follower = rig.follower(changelog.view)
+    rig.until(lambda: is_caught_up(follower, changelog))
+    assert len(table(follower)) == 1
+    dead = f"{changelog.view.topic}.dead"
+    with client.consumer(dead, until="end", value_format="bytes") as letters:
+        (letter,) = letters
+    assert letter.header("headwater.timestamp") == str(far_ms).encode()
+
+
 @pytest.mark.parametrize("rest", [b'"price":"1e9999999"', b'"other":1.0e-9999999999999999999999'])
 def test_a_number_beyond_all_bounds_is_a_dead_letter_and_the_view_goes_on(
     rig: Rig, new_changelog: Callable[..., Changelog], rest: bytes

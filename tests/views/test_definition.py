@@ -76,6 +76,13 @@ def test_a_definition_that_makes_no_sense_is_refused_in_one_sentence(
     assert "\n" not in str(raised.value)
 
 
+def test_a_topic_must_leave_room_for_the_name_of_its_dead_letters() -> None:
+    longest = {**GOOD, "topic": "t" * 244, "steps": []}
+    assert decode_definition(json.dumps(longest).encode()).topic == longest["topic"]
+    with pytest.raises(InvalidRequest, match="too long a name"):
+        decode_definition(json.dumps({**longest, "topic": "t" * 245}).encode())
+
+
 @pytest.mark.parametrize("raw", [b"", b"[]", b"null", b"\xff", b"7", b"[" * 100_000])
 def test_what_is_no_definition_at_all_is_refused(raw: bytes) -> None:
     with pytest.raises(InvalidRequest, match="not the definition of a view"):

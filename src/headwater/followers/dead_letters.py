@@ -39,7 +39,6 @@ class DeadLetters:
                     topic,
                     poll.values[each.place],
                     key=poll.keys[each.place],
-                    timestamp=max(0, poll.timestamps_ms[each.place]) or None,
                     headers=_headers(view, poll, each),
                 )
                 for each in rejected
@@ -76,5 +75,7 @@ def _headers(view: View, poll: Poll, rejected: Rejected) -> dict[str, str]:
         "headwater.topic": view.topic,
         "headwater.partition": str(poll.partitions[at]),
         "headwater.offset": str(poll.offsets[at]),
+        # Not as the letter's own: its origin may allow times that other topics do not.
+        "headwater.timestamp": str(poll.timestamps_ms[at]),
         "headwater.view": view.name,
     }

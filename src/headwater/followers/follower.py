@@ -5,6 +5,7 @@ watch: over and over. A store that cannot go on from where it is, is built again
 topic beside the one that is served, and takes its place when it has reached the end.
 """
 
+import contextlib
 import logging
 import threading
 from collections.abc import Sequence
@@ -139,7 +140,8 @@ class Follower:
     def status(self) -> Status:
         served, at, end = self._served, self._at, self._end
         state, reason = self._standing
-        lag_records = sum(max(0, offset - at.get(p, offset)) for p, offset in end.items())
+        behind = [max(0, offset - at.get(p, offset)) for p, offset in end.items()]
+        lag_records = sum(behind) if behind else None
         if served is None:
             return Status(state, reason, lag_records=lag_records)
         is_current = self._is_caught_up and state == "following"
@@ -162,7 +164,7 @@ class Follower:
                 self._open_stores()
                 if self._is_paused:
                     self._become("paused")
-                    self._begin_again.wait()
+                    self._stand_still()
                     continue
                 self._follow()
             except HeadwaterError as error:
@@ -170,6 +172,14 @@ class Follower:
             except Exception as error:
                 logger.exception("a follower failed", extra={"view": self.view.name})
                 self._retry("failed", error)
+
+    def _stand_still(self) -> None:
+        """Until it goes on; what comes meanwhile counts as lag."""
+        while True:
+            with contextlib.suppress(HeadwaterError):
+                self._end = self._client.admin.topics.ends(self.view.topic, self._at)
+            if self._begin_again.wait(_ASK_END_S):
+                return
 
     def _retry(self, state: State, error: Exception) -> None:
         reason = error.what if isinstance(error, HeadwaterError) else repr(error)

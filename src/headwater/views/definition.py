@@ -15,6 +15,7 @@ DEFINITIONS_TOPIC: Final = "__headwater.views"
 """Compacted: key = name of a view, value = its definition, no value = the view is gone."""
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_DEAD: Final = ".dead"
 _FORBIDDEN_IN_COLUMNS: Final = re.compile(r'["\\\x00-\x1f]')
 _MOST_COLUMNS: Final = 1000
 _HINT: Final = "the form is in docs/formats/views.md"
@@ -60,6 +61,8 @@ class View:
             "its name has other characters than a-z A-Z 0-9 . _ -": _NAME.fullmatch(self.name),
             "its name is that of a directory": self.name not in (".", ".."),
             f"{self.topic!r} is not a name of a topic": _NAME.fullmatch(self.topic),
+            f"{self.topic!r} is too long a name: there is no room for {_DEAD!r} behind it, the topic "
+            "of what cannot be applied": _NAME.fullmatch(dead_letter_topic(self.topic)),
             f"it has {len(names)} columns": 0 < len(names) <= _MOST_COLUMNS,
             "a column has no name, or quotes or control characters in it": all(
                 each and not _FORBIDDEN_IN_COLUMNS.search(each) for each in names
@@ -95,7 +98,7 @@ class View:
 
 def dead_letter_topic(topic: str) -> str:
     """Where records of a topic go that cannot be applied."""
-    return f"{topic}.dead"
+    return topic + _DEAD
 
 
 def encode_definition(view: View) -> bytes:

@@ -24,4 +24,4 @@ def command(session: Session, view: str, url: str | None) -> None:
     """
     with session.views(url) as views:
         views.view(view).rebuild()
-    session.output.done(f"view {view} is being built", {"view": view, "action": "rebuild"})
+    session.output.done(f"view {view} will be built again", {"view": view, "action": "rebuild"})
