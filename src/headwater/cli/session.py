@@ -13,6 +13,7 @@ from headwater.errors import InvalidRequest
 if TYPE_CHECKING:
     from headwater.cli.profile import Profile
     from headwater.client import Client, Views
+    from headwater.client.connection import Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,21 @@ class Session:
 
         With both, the address is that of `--bootstrap` and all else that of the profile.
         """
+        address, options = self._broker()
+        return headwater.connect(address, options=options)
+
+    def connect_later(self) -> "Client":
+        """The same, for who can wait until it is there."""
+        from headwater.client.client import client_for  # noqa: PLC0415  loads librdkafka
+
+        address, options = self._broker()
+        return client_for(address, options=options)
+
+    def _broker(self) -> "tuple[str | None, Options | None]":
         if self.profile is None:
-            return headwater.connect(self.bootstrap)
+            return self.bootstrap, None
         profile = self.chosen_profile()
-        return headwater.connect(self.bootstrap or profile.kafka, options=profile.options)
+        return self.bootstrap or profile.kafka, profile.options
 
     def chosen_profile(self) -> "Profile":
         from headwater.cli.profile import find_profile  # noqa: PLC0415  reads TOML only when asked

@@ -53,9 +53,21 @@ def connect(
                 for record in orders:              # committed after the body returns
                     charge(record.value)
     """
-    found = find_address(address)
-    refuse_if_unreachable(found)
-    connection = Connection(found, timeout_s, dict(options or {}))
+    client = client_for(address, timeout_s=timeout_s, options=options, views=views, clock=clock)
+    refuse_if_unreachable(client.connection.address)
+    return client
+
+
+def client_for(
+    address: str | None = None,
+    *,
+    timeout_s: float = 10.0,
+    options: Options | None = None,
+    views: str | None = None,
+    clock: Clock | None = None,
+) -> "Client":
+    """As `connect`, for a broker that need not be there yet."""
+    connection = Connection(find_address(address), timeout_s, dict(options or {}))
     return Client(connection, clock or SystemClock(), views)
 
 

@@ -111,7 +111,7 @@ def collapser(view: View) -> Callable[[Poll], Changes]:
         last = dict(zip(keys, range(len(poll)), strict=True))
         if None in last:
             return _collapse_odd(view, poll)
-        places = [last[key] for key in sorted(last)]
+        places = [last[key] for key in sorted(last)]  # type: ignore[type-var]  # none is None
         upserts = [place for place in places if poll.values[place] is not None]
         rows = [poll.values[place] for place in upserts]
         upserted = keys_in(rows)  # type: ignore[arg-type]

@@ -3,9 +3,11 @@
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Final
 
+from headwater.client.address import refuse_if_unreachable
 from headwater.client.client import Client
 from headwater.clock import Clock
 from headwater.errors import HeadwaterError, NotFound, Unavailable
@@ -91,10 +93,25 @@ class Followers:
 
     def _retry(self, reason: str) -> None:
         self.reason = reason
+        if not self._is_read.is_set():
+            self._begin_with_what_is_kept()
         self._is_stopping.wait(_RETRY_S)
+
+    def _begin_with_what_is_kept(self) -> None:
+        """While nobody can say what is defined, views are served as they were when they were built."""
+        for name in self._shelf.names():
+            if name not in self._followers:
+                with suppress(HeadwaterError):
+                    stores = self._shelf.stores(name)
+                    complete = [each.view for each in stores if each.is_complete]
+                    for each in stores:
+                        each.close()
+                    if complete:
+                        self._begin(complete[-1])
 
     def _follow_definitions(self) -> None:
         """From the beginning each time: there are few, and only the last of each name counts."""
+        refuse_if_unreachable(self._client.connection.address)
         self._client.admin.views.prepare()
         topic = look_up(self._client, DEFINITIONS_TOPIC)
         changelog = KafkaChangelog(self._client.connection, DEFINITIONS_TOPIC, topic.start)

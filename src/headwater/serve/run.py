@@ -31,6 +31,11 @@ _OTHER_CONNECTIONS: Final = 500
 _STOP_WITHIN_S: Final = 5
 
 
+def keeps_views(data: Path) -> bool:
+    """Whether an earlier run has left views in this directory."""
+    return data.is_dir() and any(each.is_dir() for each in data.iterdir())
+
+
 class ViewServer:
     """Followers and HTTP on one event loop; the followers have threads of their own."""
 

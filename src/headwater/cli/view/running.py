@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headwater.cli.logs import configure_logs
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 def run_views(session: Session, settings: ViewSettings, *, until_stdin_closes: bool) -> None:
     """Serve until stopped; the address is printed once requests are answered."""
     require_serve_extra()
-    from headwater.serve.run import ViewServer  # noqa: PLC0415  it needs the extra
+    from headwater.serve.run import ViewServer, keeps_views  # noqa: PLC0415  it needs the extra
 
     configure_logs(settings.log_level, settings.log_format)
 
@@ -39,7 +40,9 @@ def run_views(session: Session, settings: ViewSettings, *, until_stdin_closes: b
             loop.add_reader(sys.stdin.fileno(), _stop_with_parent, loop, server)
         await server.run(announce)
 
-    with session.connect() as client:
+    # What was kept can be served without a broker; who has nothing yet may have mistyped its address.
+    connect = session.connect_later if keeps_views(Path(settings.data)) else session.connect
+    with connect() as client:
         asyncio.run(serve())
 
 
