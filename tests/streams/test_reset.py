@@ -118,6 +118,37 @@ def test_another_version_keeps_its_checkpoint_as_it_keeps_its_topic(
     assert sorted(each.name for each in checkpoints.iterdir()) == ["t.v1", "t.v2.v1"]
 
 
+def test_an_older_version_of_a_reader_begins_again_too(
+    folder: Folder, client: Client, new_topic: Callable[..., str]
+) -> None:
+    """Its checkpoint would count the rows that are written anew once more."""
+    filled, newer, older = new_topic(), new_topic(), new_topic()
+    for each in (filled, newer, older):
+        client.send(each, {"id": 1})
+    checkpoints = folder.state / filled
+    signature = {"state": [], "output_mode": "append", "key": []}
+    for version, left in (
+        ("m.v1", {"sources": [filled], "topic": older}),
+        ("m.v2", {"sources": [filled], "topic": newer}),
+        ("apart.v1", {"sources": [newer + "x"], "topic": "apart"}),
+    ):
+        (checkpoints / version).mkdir(parents=True)
+        (checkpoints / version / "signature.json").write_text(json.dumps(signature | left))
+    put_up(
+        client,
+        a_status(f"{filled}.t", filled),
+        a_status(f"{filled}.m", newer, reads={"t": filled}),
+    )
+    plan = folder.json("reset", f"{filled}.t", "--yes")
+    assert [(each["query"].removeprefix(filled), each["topic"]) for each in plan] == [
+        (".t", filled),
+        (".m", newer),
+        (".m (older)", older),
+    ]
+    assert [each.name for each in checkpoints.iterdir()] == ["apart.v1"]
+    assert client.admin.topics.sizes([filled, newer, older]) == {filled: 0, newer: 0, older: 0}
+
+
 def test_a_query_whose_driver_was_killed_is_lost_and_can_be_reset(
     folder: Folder, client: Client, topic: str
 ) -> None:

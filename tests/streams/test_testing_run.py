@@ -1,17 +1,19 @@
 """`hw.testing.run`: what users test their pipelines with."""
 
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 import headwater as hw
 from headwater.errors import InvalidRequest, NotFound, Unavailable
 from headwater.streams.discovery import find_pipelines
+from headwater.testing import SettableClock
 
 
 def shop() -> hw.Pipeline:
@@ -239,3 +241,72 @@ def test_functions_of_the_users_files_reach_the_workers(
     (pipeline,) = find_pipelines(tmp_path / "prices.py")
     found = hw.testing.run(pipeline, feed={"orders": [{"id": 1, "total": 2}]}, spark=spark)
     assert found["priced"] == [{"id": 1, "total": 6}]
+
+
+def test_records_have_the_time_of_the_clock_whatever_year_it_shows(spark: SparkSession) -> None:
+    clock = SettableClock(now_ms=1_000_000_000_000)
+    pipeline = hw.Pipeline("shop")
+    pipeline.topic("orders", schema="id LONG", options={"metadata": "timestamp"})
+
+    @pipeline.materialized_view(key="minute")
+    def counts(orders: DataFrame) -> DataFrame:
+        minute = F.window("_timestamp", "1 minute").start.alias("minute")
+        return orders.groupBy(minute).agg(F.count("*").alias("orders"))
+
+    @pipeline.table
+    def all_orders(orders: DataFrame) -> DataFrame:
+        return orders.select("id")
+
+    def feeds() -> Iterator[Mapping[str, Any]]:
+        yield {"orders": [{"id": 1}, {"id": 2}]}
+        clock.advance(seconds=300)
+        yield {"orders": [{"id": 3}, b"{broken"]}
+
+    found = hw.testing.run(pipeline, feed=feeds(), clock=clock, spark=spark)
+    assert sorted((each["minute"], each["orders"]) for each in found["counts"]) == [
+        ("2001-09-09T01:46:00.000000Z", 2),
+        ("2001-09-09T01:51:00.000000Z", 1),
+    ]
+    assert len(found["all_orders"]) == 3
+    assert set(found.dead_letters["orders"]) == {b"{broken"}
+
+
+def test_a_row_is_a_value_and_bytes_are_base64_as_the_source_reads_them(
+    spark: SparkSession,
+) -> None:
+    pipeline = hw.Pipeline("shop")
+    pipeline.topic("orders", schema="id LONG, raw BINARY")
+
+    @pipeline.table
+    def kept(orders: DataFrame) -> DataFrame:
+        return orders
+
+    feed = {"orders": [Row(id=1, raw=b"\xff\x00"), {"id": 2, "raw": b"ab"}]}
+    found = hw.testing.run(pipeline, feed=feed, spark=spark)
+    assert sorted((each["id"], each["raw"]) for each in found["kept"]) == [(1, "/wA="), (2, "YWI=")]
+    assert not found.dead_letters
+
+
+@pytest.mark.parametrize(
+    ("feed", "reason"),
+    [
+        ({"orders": {"id": 1}}, "one value and not a list"),
+        ({"orders": "{}"}, "one value and not a list"),
+        ({"orders": [(1, 2, 3)]}, "neither a value nor"),
+        ({"orders": [{"id": {1, 2}}]}, "JSON has no set"),
+        ([], "nothing to feed"),
+        (["orders"], "it names no topic"),
+    ],
+)
+def test_a_feed_that_cannot_be_sent_is_refused_in_one_sentence(
+    spark: SparkSession, feed: Any, reason: str
+) -> None:
+    pipeline = hw.Pipeline("shop")
+    pipeline.topic("orders", schema="id LONG")
+
+    @pipeline.table
+    def kept(orders: DataFrame) -> DataFrame:
+        return orders
+
+    with pytest.raises(InvalidRequest, match=reason):
+        hw.testing.run(pipeline, feed=feed, spark=spark)

@@ -174,7 +174,10 @@ _MEANINGS: dict[str, _Meaning] = {
     ),
     "RECORD_LIST_TOO_LARGE": _Meaning(RecordTooLarge, "", "send smaller batches"),
     "INVALID_RECORD": _Meaning(
-        InvalidRecord, "", "a compacted topic takes only records with a key"
+        InvalidRecord,
+        "",
+        "a compacted topic takes only records with a key; "
+        "and no topic takes a time that is far ahead of the broker's clock",
     ),
     "INVALID_TIMESTAMP": _Meaning(
         InvalidRecord,

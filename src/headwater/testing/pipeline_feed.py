@@ -1,9 +1,13 @@
 """What a test gives a pipeline to read: checked before anything runs, then sent as producers would."""
 
+import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 from headwater.errors import InvalidRequest
 from headwater.streams.datasets import Changelog, Topic
@@ -11,6 +15,8 @@ from headwater.streams.graph import Graph
 
 if TYPE_CHECKING:
     from headwater.client import Client
+
+_PAIR: Final = 2
 
 Feed = Mapping[str, Iterable[Any]]
 
@@ -25,8 +31,20 @@ def inputs_of(graph: Graph) -> dict[str, Topic | Changelog]:
     }
 
 
-def by_topic(graph: Graph, feed: Feed) -> Feed:
+def feeds_of(graph: Graph, feed: Feed | Iterable[Feed]) -> Iterable[Feed]:
+    """One or several, by topic; those that are made one by one are looked at one by one."""
+    if isinstance(feed, Mapping):
+        return [_by_topic(graph, feed)]
+    checked = (_by_topic(graph, each) for each in feed)
+    return list(checked) if isinstance(feed, Sequence) else checked
+
+
+def _by_topic(graph: Graph, feed: Feed) -> Feed:
     """The same feed with topics for names of datasets; raises `InvalidRequest` for what nobody reads."""
+    if not isinstance(feed, Mapping):
+        raise InvalidRequest(
+            f"{feed!r} is no feed: it names no topic", hint="feed={topic: [value, ...]}"
+        )
     inputs = inputs_of(graph)
     short = {each.name: topic for topic, each in inputs.items()}
     found: dict[str, list[Any]] = {}
@@ -37,6 +55,11 @@ def by_topic(graph: Graph, feed: Feed) -> Feed:
                 f"pipeline {graph.name!r} does not read {name!r}, so it cannot be fed",
                 hint=f"did you mean {near[0]!r}?" if near else f"it reads: {', '.join(inputs)}",
             )
+        if isinstance(values, Mapping | str | bytes):
+            raise InvalidRequest(
+                f"{name!r} is fed one value and not a list of values",
+                hint=f"feed={{{name!r}: [value, ...]}}",
+            )
         found.setdefault(name if name in inputs else short[name], []).extend(values)
     return found
 
@@ -46,11 +69,22 @@ def send(client: "Client", graph: Graph, feed: Feed) -> None:
     with client.producer(value_format="bytes") as producer:
         for topic, values in feed.items():
             for each in values:
-                key, value = each if isinstance(each, tuple) else (None, each)
+                key, value = _key_and_value(each)
                 dataset = inputs[topic]
                 if isinstance(dataset, Changelog):
                     key = _key_of(dataset, key, value)
                 producer.send(topic, _encoded(value), key=key)
+
+
+def _key_and_value(given: Any) -> tuple[Any, Any]:
+    if type(given) is tuple:  # not a Row, nor a named one: those are values
+        if len(given) != _PAIR:
+            raise InvalidRequest(
+                f"{given!r} is neither a value nor (key, value)",
+                hint="a row is an object: a dict, or JSON as bytes",
+            )
+        return given
+    return None, given
 
 
 def _key_of(changelog: Changelog, key: Any, row: Any) -> Any:
@@ -83,9 +117,20 @@ def _object_of(key: Any) -> Mapping[str, Any]:
 def _encoded(value: Any) -> bytes | None:
     if value is None or isinstance(value, bytes):
         return value
+    if isinstance(value, tuple) and hasattr(value, "asDict"):
+        value = value.asDict(recursive=True)
     return json.dumps(value, default=_text).encode()
 
 
 def _text(value: Any) -> str:
-    """Dates, times and decimals as the source reads them."""
-    return str(value.isoformat()) if hasattr(value, "isoformat") else str(value)
+    """Bytes, dates, times and decimals as the source reads them."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
+    if isinstance(value, Decimal | UUID | Path):
+        return str(value)
+    raise InvalidRequest(
+        f"{value!r} cannot be fed: JSON has no {type(value).__name__}",
+        hint="give it as text, a number, a list or an object",
+    )

@@ -15,7 +15,7 @@ from headwater.streams.graph import Graph
 from headwater.streams.pipeline import Pipeline
 from headwater.streams.source.options import DEAD_SUFFIX
 from headwater.testing.broker import Broker
-from headwater.testing.pipeline_feed import Feed, by_topic, inputs_of, send
+from headwater.testing.pipeline_feed import Feed, feeds_of, inputs_of, send
 from headwater.views import DEFINITIONS_TOPIC, View, decode_definition, decode_key
 from headwater.views.keys import exact_number
 from headwater.views.rows import decode_row
@@ -64,7 +64,8 @@ def run(
     """Run `pipeline` over `feed`, a mapping from topics (or names of datasets) to values.
 
     Several feeds are run one after another, as they would arrive over time: a watermark moves from one to
-    the next. A value is an object (sent as JSON) or bytes; `(key, value)` sets the key, and `(key, None)`
+    the next. With a `clock`, records have its time, and a generator of feeds can advance it in between.
+    A value is an object (sent as JSON) or bytes; `(key, value)` sets the key, and `(key, None)`
     deletes it from a changelog, whose rows are otherwise keyed by its key columns: `({"id": 1}, None)`
     deletes one of those. Returns what came out.
     Raises `InvalidRequest` for a feed that the pipeline does not read, and `Unavailable` with the reason if
@@ -75,10 +76,15 @@ def run(
     from headwater.streams.session import open_session  # noqa: PLC0415
 
     graph = pipeline.graph()
-    feeds = [by_topic(graph, each) for each in ([feed] if isinstance(feed, Mapping) else feed)]
+    feeds = feeds_of(graph, feed)
     session = spark or open_session("headwater tests", master="local[2]")
     with (
-        Broker(clock=clock, num_partitions=partitions) as broker,
+        Broker(
+            clock=clock,
+            num_partitions=partitions,
+            # Producers and Spark's workers have no other clock than that of this machine.
+            topic_defaults={} if clock is None else {"message.timestamp.type": "LogAppendTime"},
+        ) as broker,
         headwater.connect(broker.bootstrap) as client,
         tempfile.TemporaryDirectory(prefix="headwater-") as state,
     ):
@@ -90,6 +96,8 @@ def run(
             send(client, graph, each)
             statuses = runner.run_once([graph])
             _refuse_failed(statuses)
+        if not statuses:
+            raise InvalidRequest("there is nothing to feed the pipeline", hint="feed={...}")
         return _collected(graph, broker, {each.query: each for each in statuses})
 
 

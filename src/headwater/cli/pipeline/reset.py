@@ -7,6 +7,7 @@ import click
 
 from headwater.cli.command import command as headwater_command
 from headwater.cli.pipeline.names import known, matching
+from headwater.cli.pipeline.older import older_versions
 from headwater.cli.pipeline.place import surroundings
 from headwater.cli.pipeline.together import Member, emptied, together
 from headwater.cli.session import Session
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from headwater.client.admin.topics import Topics
     from headwater.streams.run.board import Board
     from headwater.streams.run.checkpoints import Checkpoints
+    from headwater.streams.run.status import Status
 
 WATCH_S: Final = 5.0
 """More than twice what a runner lets pass between two reports."""
@@ -35,16 +37,18 @@ def command(session: Session, name: str) -> None:
     """Forget the results of a query and begin again at the start of its topics.
 
     Its checkpoint is removed, its topic and its quarantine are emptied. Queries that fill the same topic,
-    and those that read it, begin again with it, so that nothing is lost or there twice.
-    The plan names them.
+    and those that read it, begin again with it, so that nothing is lost or there twice; so do their
+    older versions. The plan names them.
     """
     with session.connect() as client:
         from headwater.streams.run.board import Board  # noqa: PLC0415
 
         board = Board(client)
-        members = together(matching(client, name), known(client))
-        _refuse_busy(members, board)
         checkpoints = surroundings(session, client).checkpoints
+        present = known(client)
+        older = older_versions(present, checkpoints)
+        members = together(matching(client, name), [*present, *older])
+        _refuse_busy(members, board)
         _refuse_elsewhere(members, checkpoints)
         topics = client.admin.topics
         sizes = topics.sizes(topic for each in members for topic in emptied(each.status))
@@ -53,12 +57,12 @@ def command(session: Session, name: str) -> None:
             [_row(each, sizes) for each in members],
             title="to forget",
         )
-        names = ", ".join(each.status.name for each in members)
+        names = ", ".join(_named(each.status) for each in members)
         session.ask(f"Forget the results and the state of {names}?")
         for each in members:
             _forget(each, checkpoints)
         _empty(topics, members, sizes)
-        board.take_down(each.status.name for each in members)
+        board.take_down(each.status.name for each in members if each.status.state != "older")
     session.output.note("they begin again at the next run")
 
 
@@ -92,7 +96,7 @@ def _refuse_elsewhere(members: Sequence[Member], checkpoints: "Checkpoints") -> 
 def _row(member: Member, sizes: Mapping[str, int]) -> dict[str, str | int]:
     topic, quarantine = emptied(member.status)
     return {
-        "query": member.status.name,
+        "query": _named(member.status),
         "why": member.why,
         "topic": topic,
         "records": sizes.get(topic, 0),
@@ -100,8 +104,12 @@ def _row(member: Member, sizes: Mapping[str, int]) -> dict[str, str | int]:
     }
 
 
+def _named(status: "Status") -> str:
+    return f"{status.name} (older)" if status.state == "older" else status.name
+
+
 def _forget(member: Member, checkpoints: "Checkpoints") -> None:
-    """Other versions stay: their topics do, too."""
+    """Other versions stay as long as their topics do."""
     status = member.status
     for each in checkpoints.of_all_versions(status.pipeline, status.query):
         if each.topic in (status.topic, None):

@@ -20,18 +20,23 @@ class Member:
 
 def together(named: "Iterable[Status]", known: "Iterable[Status]") -> list[Member]:
     """Those that were named, then who fills the same topics and who reads them, on and on."""
-    found = {each.name: Member(each, "named") for each in named}
-    others = {each.name: each for each in known if each.name not in found}
+    found = {_place(each): Member(each, "named") for each in named}
+    others = {_place(each): each for each in known if _place(each) not in found}
     waiting = list(found.values())
     while waiting:
         topics = emptied(waiting.pop(0).status)
         for each in list(others.values()):
             why = _why(each, topics)
             if why:
-                del others[each.name]
-                found[each.name] = Member(each, why)
-                waiting.append(found[each.name])
+                del others[_place(each)]
+                found[_place(each)] = Member(each, why)
+                waiting.append(found[_place(each)])
     return list(found.values())
+
+
+def _place(status: "Status") -> tuple[str, str]:
+    """Tells a version of a query from another: they fill topics of their own."""
+    return status.name, status.topic
 
 
 def emptied(status: "Status") -> tuple[str, str]:

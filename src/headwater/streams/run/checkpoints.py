@@ -66,7 +66,7 @@ class Checkpoint:
                 raise Conflict(
                     f"{flow.location}: the checkpoint of {flow.name!r} does not fit any more: "
                     + "; ".join(changes),
-                    hint=_CHOICES.format(name=flow.name),
+                    hint=_CHOICES.format(name=self.query),
                 )
             signature = signature.remembering(old)
         make_folders(self.folder)
@@ -98,6 +98,11 @@ class Checkpoints:
         for each in self.of_pipeline(pipeline):
             if is_version(each.folder.name):
                 yield each
+
+    def pipelines(self) -> list[str]:
+        """Those that have left checkpoints."""
+        there = sorted(self.root.iterdir()) if self.root.exists() else []
+        return [each.name for each in there if each.is_dir()]
 
     def of_pipeline(self, pipeline: str) -> Iterator[Checkpoint]:
         """Those of all its queries, also of queries that it has no more."""

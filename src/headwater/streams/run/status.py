@@ -10,7 +10,9 @@ from headwater.streams.source.offsets import START
 STATUS_TOPIC: Final = "__headwater.pipelines"
 """Compacted: the last status of each query, and what users want of it (`control.py`)."""
 
-State = Literal["starting", "running", "restarting", "paused", "failed", "stopped", "done", "lost"]
+State = Literal[
+    "starting", "running", "restarting", "paused", "failed", "stopped", "done", "lost", "older"
+]
 ACTIVE: Final = ("starting", "running", "restarting")
 """States of which a living runner tells again and again."""
 
