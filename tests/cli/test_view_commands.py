@@ -68,8 +68,23 @@ def test_a_view_is_described(view: View) -> None:
     assert result.rows[3] == ["total", "double", "yes", "no"]
 
 
+def test_how_a_view_is_doing_is_told_in_a_pipe_too(view: View) -> None:
+    facts = {row[0]: row[1] for row in view("describe", "NAME").rows[7:]}
+    expected = {"what": "is", "state": "following", "reason": "-", "rows": "3"}
+    assert facts == {**expected, "lag_records": "0", "lag_seconds": "0.0", "rejected": "0"}
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "%2F", " "])
+def test_what_can_be_no_name_is_no_view(view: View, name: str) -> None:
+    for command in (["describe", name], ["get", name, "1"], ["watch", name], ["pause", name]):
+        result = view(*command)
+        assert (result.code, result.out) == (3, "")
+        assert result.err.startswith(f"error: there is no view {name!r}")
+
+
 def test_a_row_is_shown_by_its_key(view: View) -> None:
     assert ["total", "1.5"] in view("get", "NAME", "2026-09-01T10:00Z", "1").rows
+    assert view("get", "NAME", "2026-09-01T10:00Z", "0_1").code == 2
     missing = view("get", "NAME", "2026-09-01T10:00Z", "99")
     assert (missing.code, missing.out) == (3, "")
     assert missing.err.startswith("error: view ")

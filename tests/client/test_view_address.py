@@ -30,7 +30,9 @@ def test_the_first_place_that_has_it_counts(folder: Path, monkeypatch: pytest.Mo
     assert str(find_view_address("localhost:9", folder=folder)) == "http://localhost:9"
 
 
-@pytest.mark.parametrize("url", ["ftp://x", "http://", "http://x:99999", "http://x:y", ""])
+@pytest.mark.parametrize(
+    "url", ["ftp://x", "http://", "http://x:99999", "http://x:y", "", "http://[::1"]
+)
 def test_what_is_no_address_is_one_sentence(url: str) -> None:
     with pytest.raises(InvalidRequest, match="is not the address of a server of views"):
         find_view_address(url)

@@ -23,6 +23,7 @@ from headwater.errors import (
     Unavailable,
 )
 from headwater.followers.sqlite.query import DamagedViews, Limits, run_query
+from headwater.followers.sqlite.question import understand
 from headwater.followers.sqlite.shelf import SqliteShelf
 from headwater.followers.sqlite.store import SqliteStore
 from headwater.followers.store import Page, Store
@@ -214,8 +215,9 @@ def test_a_query_blames_the_view_that_is_damaged_and_no_other(
     readers = {each.view.name: each.reader for each in stores}
     limits = Limits(rows=10, answer_bytes=1_000_000, time_s=30)
     together = " UNION ALL ".join(f"SELECT sum(total) FROM {name}" for name in names)
+    asked = understand(together, {each.view.name: each.view for each in stores}, within_s=30)
     with pytest.raises(DamagedViews, match="view 'hurt' is damaged") as raised:
-        run_query(together, [], readers, limits)  # type: ignore[arg-type]
+        run_query(asked, [], readers, limits)  # type: ignore[arg-type]
     assert raised.value.views == ["hurt"]
     for each in stores:
         each.close()

@@ -1,16 +1,20 @@
 """A disk that is really full under a follower: it waits with the reason, readers go on, space heals it."""
 
+import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import headwater
-from headwater.client import ServedView
+from headwater.client import Client, ServedView
 from headwater.errors import HeadwaterError
 from headwater.testing import Broker, ViewServer
 from rigs.changelog import Changelog, make_view, revenue
+from serve.sse import Stream
+from serve.test_snapshots import kept_files
 
 
 @pytest.fixture
@@ -36,7 +40,9 @@ def state_of(view: ServedView) -> tuple[str, str]:
     return status.state, status.reason
 
 
-def test_a_full_disk_is_a_reason_to_wait_and_nothing_is_lost(small_disk: Path) -> None:
+@contextmanager
+def serving(small_disk: Path) -> Iterator[tuple[Client, Changelog, ViewServer]]:
+    """One view on the small disk, with one row."""
     with (
         Broker() as broker,
         ViewServer(broker.bootstrap, data=small_disk / "views") as server,
@@ -46,11 +52,17 @@ def test_a_full_disk_is_a_reason_to_wait_and_nothing_is_lost(small_disk: Path) -
         broker.create_topic(made.topic, cleanup_policy="compact")
         client.admin.views.define(made)
         changelog = Changelog(client, made)
-        view = client.view(made.name)
         first = changelog.put(revenue(0, name="before"))
+        view = client.view(made.name)
         while state_of(view)[0] != "following":
             pass
         view.get(minute="2026-09-01T10:00Z", customer=0, wait_for=first)
+        yield client, changelog, server
+
+
+def test_a_full_disk_is_a_reason_to_wait_and_nothing_is_lost(small_disk: Path) -> None:
+    with serving(small_disk) as (client, changelog, _):
+        view = client.view(changelog.view.name)
         for number in range(1, 4001):
             last = changelog.start_put(revenue(number, name="x" * 1000))
         changelog.flush()
@@ -63,3 +75,23 @@ def test_a_full_disk_is_a_reason_to_wait_and_nothing_is_lost(small_disk: Path) -
         (small_disk / "filler").unlink()
         found = view.query("SELECT count(*) FROM revenue", wait_for=last.result(), timeout_s=20)
         assert found.rows == ((4001,),)
+
+
+def test_a_snapshot_for_which_there_is_no_space_is_said_to_have_failed(small_disk: Path) -> None:
+    """Not an answer without a word; and what was written of it does not take the space of the next one."""
+    with serving(small_disk) as (client, changelog, server):
+        for number in range(1, 501):
+            last = changelog.start_put(revenue(number, name="x" * 1000))
+        client.view(changelog.view.name).query("SELECT 1 FROM revenue", wait_for=last.result())
+        free = shutil.disk_usage(small_disk).free
+        (small_disk / "more").write_bytes(bytes(free - (200 << 10)))
+        host, path = server.url.removeprefix("http://"), f"/views/{changelog.view.name}/subscribe"
+        with Stream(host, path) as events:
+            (failed,) = events.read(1)
+        assert (failed.kind, failed.data["kind"]) == ("failed", "StorageFailed")
+        assert failed.data["what"] == "a snapshot cannot be kept: no space left on device"
+        assert failed.data["retriable"] is True
+        assert kept_files(server) == 0
+        (small_disk / "more").unlink()
+        with Stream(host, path) as events:
+            assert {each.kind for each in events.read(501)} == {"snapshot"}

@@ -90,6 +90,19 @@ def test_the_schema_promises_no_answer_that_is_never_given(http_client: Http) ->
     assert "securitySchemes" not in schema["components"]
 
 
+def test_the_schema_says_that_several_receipts_may_be_given(http_client: Http) -> None:
+    _, schema = http_client.ask("GET", "/openapi.json")
+    (listed,) = (
+        each["schema"]["anyOf"]
+        for each in schema["paths"]["/v1/views/{view}/rows"]["get"]["parameters"]
+        if each["name"] == "wait_for"
+    )
+    assert [each["type"] for each in listed] == ["array", "null"]
+    in_body = schema["components"]["schemas"]["QueryRequest"]["properties"]["wait_for"]["anyOf"]
+    assert [each.get("type", "object") for each in in_body] == ["string", "object", "array", "null"]
+    assert "is refused (400)" in schema["info"]["description"]
+
+
 def test_the_schema_says_how_a_token_is_sent(broker: Broker) -> None:
     with ViewServer(broker.bootstrap, token="secret") as server:
         _, schema = Http(server.url, "secret").ask("GET", "/openapi.json")

@@ -63,6 +63,13 @@ def test_values_become_canonical_and_stay_so(name: str, value: Any, canonical: A
         ("bigint", 1.5),
         ("bigint", True),
         ("bigint", "1e3"),
+        ("bigint", "1_0"),  # to Python it is ten: the row of another customer
+        ("bigint", " 7"),
+        ("bigint", "+7"),
+        ("bigint", "\u0667"),
+        ("double", "1_0"),
+        ("decimal(10,2)", "1_0"),
+        ("decimal(10,2)", "\u0667"),
         ("double", "many"),
         ("decimal(10,2)", "NaN"),
         ("decimal(10,2)", "1e-999999999"),  # written out it would be a gigabyte

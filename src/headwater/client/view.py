@@ -4,12 +4,11 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final, Self
 
 from headwater.client.record import Receipt
+from headwater.client.sql_parameters import sql_parameter
 from headwater.client.view_address import ViewAddress
 from headwater.client.view_http import ViewHttp
 from headwater.client.view_subscription import Subscription, typed_row
@@ -78,7 +77,8 @@ class Views:
         self._server = ViewHttp(address, given, timeout_s)
 
     def list(self) -> list[ViewStatus]:
-        return [_status(each) for each in self._server.get("views")["views"]]
+        answer = self._server.get("views")
+        return self._server.read(answer, lambda found: [_status(each) for each in found["views"]])
 
     def view(self, name: str) -> "ServedView":
         """Nothing is asked before its first use."""
@@ -96,7 +96,7 @@ class Views:
 
         Values are those of JSON; booleans are 0 and 1. See `ServedView.get` for `wait_for`.
         """
-        content = {"sql": sql, "parameters": [_plain(each) for each in parameters], "limit": limit}
+        content = {"sql": sql, "parameters": [*map(sql_parameter, parameters)], "limit": limit}
         return _query(self._server, content, wait_for, timeout_s)
 
     def close(self) -> None:
@@ -137,13 +137,18 @@ class ServedView:
         self._look_again()
         return typed_row(self.definition, row)
 
+    def _path(self, *what: str) -> tuple[str, ...]:
+        """With such a name it would be the path of something else."""
+        if not self.name or "/" in self.name:
+            raise NotFound(f"there is no view {self.name!r}", "see the views: headwater view list")
+        return ("views", self.name, *what)
+
     def _look_again(self) -> None:
         self.__dict__.pop("definition", None)
 
     def describe(self) -> ViewDetails:
         """The definition as it is served, its lag, and how many rows there are."""
-        answer = self._server.get("views", self.name)
-        return ViewDetails(_status(answer), _definition(answer), answer["rows"])
+        return self._server.read(self._server.get(*self._path()), _details)
 
     def get(
         self,
@@ -169,13 +174,13 @@ class ServedView:
             "timeout_s": timeout_s,
         }
         try:
-            answer = self._server.get(
-                "views", self.name, "row", parameters=parameters, wait_s=timeout_s
-            )
+            answer = self._server.get(*self._path("row"), parameters=parameters, wait_s=timeout_s)
         except NotFound:
             self.describe()  # raises if it is the view that is not there
             return None
-        return Row(self._typed(answer["row"]), _as_of(answer["as_of"]))
+        return self._server.read(
+            answer, lambda found: Row(self._typed(found["row"]), _as_of(found["as_of"]))
+        )
 
     def rows(
         self,
@@ -198,15 +203,17 @@ class ServedView:
         left = limit
         while left is None or left > 0:
             parameters["limit"] = PAGE_ROWS if left is None else min(PAGE_ROWS, left)
-            answer = self._server.get(
-                "views", self.name, "rows", parameters=parameters, wait_s=timeout_s
-            )
-            as_of = _as_of(answer["as_of"])
-            yield from (Row(self._typed(row), as_of) for row in answer["rows"])
-            left = None if left is None else left - len(answer["rows"])
-            if answer["next"] is None:
+            answer = self._server.get(*self._path("rows"), parameters=parameters, wait_s=timeout_s)
+            page, after = self._server.read(answer, self._page)
+            yield from page
+            left = None if left is None else left - len(page)
+            if after is None:
                 return
-            parameters["after"] = answer["next"]
+            parameters["after"] = after
+
+    def _page(self, answer: Any) -> tuple[list[Row], str | None]:
+        as_of = _as_of(answer["as_of"])
+        return [Row(self._typed(row), as_of) for row in answer["rows"]], answer["next"]
 
     def query(
         self,
@@ -217,7 +224,7 @@ class ServedView:
         timeout_s: float = 5.0,
     ) -> Table:
         """The same as `Views.query`: `SELECT sum(total) FROM revenue`."""
-        content = {"sql": sql, "parameters": [_plain(each) for each in parameters], "limit": limit}
+        content = {"sql": sql, "parameters": [*map(sql_parameter, parameters)], "limit": limit}
         return _query(self._server, content, wait_for, timeout_s)
 
     def subscribe(
@@ -250,14 +257,14 @@ class ServedView:
 
     def pause(self) -> None:
         """Stop applying changes; what is served stays as it is."""
-        self._server.post("views", self.name, "pause")
+        self._server.post(*self._path("pause"))
 
     def resume(self) -> None:
-        self._server.post("views", self.name, "resume")
+        self._server.post(*self._path("resume"))
 
     def rebuild(self) -> None:
         """Build it again from the beginning of its topic, beside what is served."""
-        self._server.post("views", self.name, "rebuild")
+        self._server.post(*self._path("rebuild"))
 
     def _where(self, where: str, equals: Mapping[str, Any]) -> str | None:
         terms = [f"({where})"] if where else []
@@ -277,6 +284,10 @@ def _query(
 ) -> Table:
     waiting = {"wait_for": _receipt(wait_for), "timeout_s": timeout_s}
     answer = server.post("query", content={**content, **waiting}, wait_s=timeout_s)
+    return server.read(answer, _table)
+
+
+def _table(answer: Mapping[str, Any]) -> Table:
     return Table(
         columns=tuple(answer["columns"]),
         rows=tuple(tuple(row) for row in answer["rows"]),
@@ -296,6 +307,10 @@ def _status(answer: Mapping[str, Any]) -> ViewStatus:
         lag_seconds=answer["lag_seconds"],
         rejected=answer["rejected"],
     )
+
+
+def _details(answer: Mapping[str, Any]) -> ViewDetails:
+    return ViewDetails(_status(answer), _definition(answer), answer["rows"])
 
 
 def _definition(answer: Mapping[str, Any]) -> View:
@@ -324,17 +339,3 @@ def _receipt(receipt: Receipt | None) -> str | None:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _plain(value: Any) -> Any:
-    """A parameter of a query as it stands in a view."""
-    match value:
-        case bool():
-            return int(value)
-        case datetime():
-            return parse_type("timestamp").canonical(value)
-        case date():
-            return value.isoformat()
-        case Decimal():
-            return str(value)
-    return value

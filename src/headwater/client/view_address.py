@@ -54,16 +54,20 @@ def find_view_address(url: str | None = None, *, folder: Path | None = None) -> 
 
 
 def _parse(url: str, origin: str) -> ViewAddress:
-    parts = urlsplit(url if "://" in url else f"http://{url}")
     try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
         port = parts.port or (443 if parts.scheme == "https" else 80)
-    except ValueError:
-        port = 0
-    if parts.scheme not in ("http", "https") or not parts.hostname or not port:
-        raise InvalidRequest(
-            f"{url!r} is not the address of a server of views",
-            hint="write, for example, http://127.0.0.1:9090",
-        )
+    except ValueError as error:  # brackets without an end, a port that is none
+        raise _no_address(url) from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise _no_address(url)
     return ViewAddress(
         parts.hostname, port, parts.scheme == "https", parts.path.rstrip("/"), origin
+    )
+
+
+def _no_address(url: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"{url!r} is not the address of a server of views",
+        hint="write, for example, http://127.0.0.1:9090",
     )

@@ -2,18 +2,19 @@
 
 import http.client
 import json
+import math
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
 import headwater.errors
 from headwater.client.view_address import ViewAddress
 from headwater.config import refuse_unsendable
-from headwater.errors import HeadwaterError, Unavailable
+from headwater.errors import HeadwaterError, InvalidRequest, Unavailable
 
 STREAM_TIMEOUT_S: Final = 30.0
 """The server says something every ten seconds; after so long it is gone."""
@@ -28,6 +29,7 @@ _HINTS: Final = {
 }
 
 Parameters = Mapping[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class ViewHttp:
     """Any number of threads ask at the same time; the connections that they open are kept."""
 
     def __init__(self, address: ViewAddress, token: str = "", timeout_s: float = 10.0) -> None:
+        _refuse_no_duration(timeout_s)
         self.address = address
         self.timeout_s = timeout_s
         refuse_unsendable(token)
@@ -58,6 +61,13 @@ class ViewHttp:
     def post(self, *path: str, content: Any = None, wait_s: float = 0.0) -> Any:
         body = b"" if content is None else json.dumps(content).encode()
         return self._ask("POST", _target(self.address, path, None), body, wait_s)
+
+    def read(self, answer: Any, reader: Callable[[Any], T]) -> T:
+        """What an answer says; raises `HeadwaterError` if it is not what our server answers."""
+        try:
+            return reader(answer)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise self._stranger() from error
 
     def close(self) -> None:
         """Close what is idle; a connection on which somebody waits is closed after its answer."""
@@ -87,6 +97,7 @@ class ViewHttp:
         return EventStream(connection, response)
 
     def _ask(self, method: str, target: str, body: bytes | None, wait_s: float) -> Any:
+        _refuse_no_duration(wait_s)
         headers = {**self._headers, **({"Content-Type": "application/json"} if body else {})}
         while True:
             kept = self._take_kept()
@@ -109,9 +120,7 @@ class ViewHttp:
         try:
             return json.loads(content)
         except ValueError as error:
-            raise HeadwaterError(
-                f"what answers at {self.address} is not a server of views", "is the address right?"
-            ) from error
+            raise self._stranger() from error
 
     def _take_kept(self) -> http.client.HTTPConnection | None:
         with self._lock:
@@ -135,6 +144,11 @@ class ViewHttp:
             raise self._unreachable(error) from error
         connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
+
+    def _stranger(self) -> HeadwaterError:
+        return HeadwaterError(
+            f"what answers at {self.address} is not a server of views", "is the address right?"
+        )
 
     def _unreachable(self, error: Exception) -> Unavailable:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -185,6 +199,11 @@ def _target(address: ViewAddress, path: tuple[str, ...], parameters: Parameters 
     given = {name: value for name, value in (parameters or {}).items() if value is not None}
     query = f"?{urlencode(given, doseq=True)}" if given else ""
     return f"{address.path}/v1/{'/'.join(quote(part, safe='') for part in path)}{query}"
+
+
+def _refuse_no_duration(timeout_s: float) -> None:
+    if not 0 <= timeout_s < math.inf:
+        raise InvalidRequest(f"timeout_s is {timeout_s}, and must be a number of seconds from 0 on")
 
 
 def _error_of_answer(status: int, content: bytes) -> HeadwaterError:

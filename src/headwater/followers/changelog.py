@@ -1,6 +1,7 @@
 """Reading a topic in large pieces, from given positions on, committed records only."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Final, Protocol
 
@@ -12,21 +13,35 @@ from headwater.client.kafka_errors import translate, translated
 from headwater.errors import OffsetOutOfRange
 from headwater.followers.changes import Poll, Positions
 
-MOST_RECORDS: Final = 50_000
-MOST_BYTES: Final = 32 << 20
 _AT_ONCE: Final = 2000
 _SETTINGS: Final[Mapping[str, Any]] = {
     "group.id": "headwater-follower",
     "enable.auto.commit": False,
     "isolation.level": "read_committed",
-    "queued.min.messages": 100_000,
-    "queued.max.messages.kbytes": 65536,
     # A full queue is looked at again at once, not after a second.
     "fetch.queue.backoff.ms": 5,
     # How soon the broker says that nothing more has come.
     "fetch.wait.max.ms": 100,
     "topic.metadata.refresh.interval.ms": 5000,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Portions:
+    """How much is read at once, and how much of it ahead."""
+
+    records: int = 50_000
+    bytes: int = 32 << 20
+    ahead_records: int = 100_000
+    ahead_kbytes: int = 65536
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        ahead = {"queued.min.messages": self.ahead_records}
+        return {**ahead, "queued.max.messages.kbytes": self.ahead_kbytes}
+
+
+LARGE: Final = Portions()
 
 
 class Changelog(Protocol):
@@ -48,11 +63,11 @@ class KafkaChangelog:
         topic: str,
         start: Positions,
         *,
-        most_records: int = MOST_RECORDS,
+        portions: Portions = LARGE,
         with_headers: bool = False,
     ) -> None:
         self._topic = topic
-        self._most_records = most_records
+        self._portions = portions
         self._with_headers = with_headers
         self._next = dict(start)
         self._at_end: dict[int, int] = {}
@@ -64,7 +79,7 @@ class KafkaChangelog:
         callbacks = {"error_cb": self._note_error}
         with translated(f"follow {topic!r}"):
             self._kafka = confluent_kafka.Consumer(
-                connection.settings(CONSUMING, _SETTINGS, callbacks)
+                connection.settings(CONSUMING, _SETTINGS, portions.settings, callbacks)
             )
             self._kafka.assign([TopicPartition(topic, p, at) for p, at in start.items()])
 
@@ -107,8 +122,9 @@ class KafkaChangelog:
             if first is None:
                 return []
             messages, size = [first], 0
-            while len(messages) < self._most_records and size < MOST_BYTES:
-                some = self._kafka.consume(min(_AT_ONCE, self._most_records), 0)
+            most = self._portions
+            while len(messages) < most.records and size < most.bytes:
+                some = self._kafka.consume(min(_AT_ONCE, most.records), 0)
                 if not some:
                     break
                 messages += some

@@ -6,12 +6,14 @@ nobody else is touched.
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any, Final
 
 from headwater.errors import OffsetOutOfRange
 from headwater.followers.changes import Poll, Positions
+from headwater.followers.rows_before import Before, before_each_part
 from headwater.views import View
 
 KEPT_BYTES: Final = 16 << 20
@@ -22,9 +24,6 @@ _RECORD_BYTES: Final = 200
 _SHARED_TIMES: Final = 8
 """How much larger than a chunk all that is made of it may be, for readers to share."""
 _SIZE: Final = object()
-
-Before = Mapping[bytes, Mapping[str, Any] | None]
-"""The row of each key, as `encode_key` writes it, before a poll's changes; what is missing had none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +102,14 @@ class Tail:
         before: Before | None = None,
     ) -> None:
         """Add what has just been committed."""
+        source = self._now.source
+        rows_before = _before_parts(source, poll, rejected, before)
+        chunks = []
+        for (start, part), rows in zip(parts_of(poll), rows_before, strict=False):
+            here = frozenset(at - start for at in rejected if start <= at < start + len(part))
+            chunks.append(Chunk(part, source, fresh_ms, here, rows))
         with self._lock:
-            source = self._now.source
-            for start, part in parts_of(poll):
-                here = frozenset(at - start for at in rejected if start <= at < start + len(part))
-                chunk = Chunk(part, source, fresh_ms, here, before if start == 0 else None)
+            for chunk in chunks:
                 self._keep(chunk, chunk.size_bytes)
                 self._now = self._now.next(chunk)
             self._now = replace(self._now, positions={**self._now.positions, **poll.next})
@@ -157,6 +159,14 @@ class Tail:
     def _tell(self) -> None:
         for each in self._listeners:
             each()
+
+
+def _before_parts(
+    source: Source, poll: Poll, rejected: frozenset[int], before: Before | None
+) -> Iterable[Before | None]:
+    if before is None or source.view is None or len(poll) <= CHUNK_RECORDS:
+        return repeat(before)
+    return before_each_part(source.view, poll, rejected, before, CHUNK_RECORDS)
 
 
 def parts_of(poll: Poll) -> Iterator[tuple[int, Poll]]:

@@ -4,6 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from headwater.serve.receipts import GivenReceipts
+
 AsOf = Annotated[
     dict[str, int],
     Field(
@@ -64,6 +66,12 @@ class RowAnswer(BaseModel):
     as_of: AsOf
 
 
+class NoRowAnswer(FailureAnswer):
+    as_of: AsOf | None = Field(
+        default=None, description="That the key has no row is true of it; absent: there is no view."
+    )
+
+
 class RowsAnswer(BaseModel):
     rows: list[Row]
     as_of: AsOf
@@ -80,8 +88,11 @@ class QueryRequest(BaseModel):
         default_factory=list, max_length=100, description="Values for `?` in the query."
     )
     limit: int | None = Field(default=None, ge=1, description="Rows, at most.")
-    wait_for: str | None = Field(
-        default=None, description="As for the rows of a view, for every view of the query."
+    wait_for: GivenReceipts = Field(
+        default=None,
+        description="A receipt of a producer, or several, in JSON or as topic/partition/offset: answer "
+        "only once every view of the query that can tell has these records.",
+        examples=["orders/0/41", {"topic": "orders", "partition": 0, "offset": 41}],
     )
     timeout_s: float = Field(default=5.0, ge=0, le=3600)
 

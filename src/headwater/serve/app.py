@@ -2,15 +2,17 @@
 
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from headwater.serve import failures, query, rows, subscribe, views
 from headwater.serve.guard import OPEN_PATHS, Guard
+from headwater.serve.parameters import refuse_odd_parameters
 from headwater.serve.serving import Serving
 
 _ABOUT = """Views that are kept equal to their topics: look them up, query them, subscribe to them.
 
-Every answer carries `as_of`, the offsets of the changelog that it is true of."""
+Every answer carries `as_of`, the offsets of the changelog that it is true of. A request with a parameter
+that is not documented, or twice with one that is no list, is refused (400)."""
 
 
 def make_app(serving: Serving) -> FastAPI:
@@ -26,7 +28,8 @@ def make_app(serving: Serving) -> FastAPI:
     )
     failures.install(app)
     for each in (views, rows, query, subscribe):
-        app.include_router(each.router(serving), prefix="/v1")
+        checked = [Depends(refuse_odd_parameters)]
+        app.include_router(each.router(serving), prefix="/v1", dependencies=checked)
     settings = serving.settings
     _correct_schema(app.openapi(), needs_token=bool(settings.token))
     app.add_middleware(Guard, token=settings.token, max_request_bytes=settings.max_request_bytes)

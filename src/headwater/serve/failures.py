@@ -36,7 +36,7 @@ _STATUSES: Final[dict[type[BaseException], int]] = {
 DOCUMENTED: Final[dict[int | str, dict[str, Any]]] = {
     status: {"model": FailureAnswer, "description": meaning}
     for status, meaning in {
-        400: "The request is wrong.",
+        400: "The request is wrong, or has a parameter that there is not.",
         401: "A token is needed.",
         404: "There is no such thing.",
         408: "The body did not arrive.",

@@ -13,16 +13,16 @@ from headwater.followers.sqlite.query import (
     NoSuchTable,
     Table,
     run_query,
-    views_in,
 )
+from headwater.followers.sqlite.question import Question, understand
 from headwater.followers.sqlite.reader import SqliteReader
 from headwater.followers.store import Store
 from headwater.serve.answers import QueryAnswer, QueryRequest
 from headwater.serve.as_of import as_of_answer
 from headwater.serve.failures import DOCUMENTED
-from headwater.serve.rows import JsonAnswer, wait
+from headwater.serve.receipts import parse_receipts
+from headwater.serve.rows import JsonAnswer
 from headwater.serve.serving import Serving, served_of
-from headwater.serve.waiting import parse_receipt
 
 
 def router(serving: Serving) -> APIRouter:
@@ -35,11 +35,11 @@ def router(serving: Serving) -> APIRouter:
         Limited in time, in rows and in bytes. Booleans are 0 and 1, nested values are JSON text.
         """
         not_all_known = serving.followers.reason
-        names = views_in(question.sql, [each.view.name for each in serving.followers.all()])
-        chosen = [serving.followers.get(name) for name in names]
+        asked = await _understand(serving, question.sql)
+        chosen = [serving.followers.get(name) for name in asked.views]
         await _wait(serving, chosen, question)
         try:
-            table = await _run(serving, chosen, question)
+            table = await _run(serving, chosen, question, asked)
         except NoSuchTable as error:
             if not_all_known:
                 raise Unavailable(
@@ -58,18 +58,29 @@ def router(serving: Serving) -> APIRouter:
     return routes
 
 
+async def _understand(serving: Serving, sql: str) -> Question:
+    known = {
+        each.view.name: each.view if each.served is None else each.served.view
+        for each in serving.followers.all()
+    }
+    return await serving.threads.run(understand, sql, known, serving.settings.max_query_ms / 1000)
+
+
 async def _wait(serving: Serving, chosen: list[Follower], question: QueryRequest) -> None:
-    if question.wait_for is None:
-        return
-    topic = parse_receipt(question.wait_for).topic
-    concerned = [each for each in chosen if each.view.tells_of(topic)]
-    if not concerned:
-        raise InvalidRequest(f"no view of the query can tell when it has records of {topic!r}")
-    for follower in concerned:
-        await wait(serving, follower, question.wait_for, question.timeout_s)
+    wanted = []
+    for receipt in parse_receipts(question.wait_for):
+        concerned = [each for each in chosen if each.view.tells_of(receipt.topic)]
+        if not concerned:
+            raise InvalidRequest(
+                f"no view of the query can tell when it has records of {receipt.topic!r}"
+            )
+        wanted += [(each, receipt) for each in concerned]
+    await serving.wait(wanted, question.timeout_s)
 
 
-async def _run(serving: Serving, chosen: list[Follower], question: QueryRequest) -> Table:
+async def _run(
+    serving: Serving, chosen: list[Follower], question: QueryRequest, asked: Question
+) -> Table:
     settings = serving.settings
     limits = Limits(
         rows=min(question.limit or settings.max_rows, settings.max_rows),
@@ -84,8 +95,8 @@ async def _run(serving: Serving, chosen: list[Follower], question: QueryRequest)
         ) from error
     try:
         stores = [served_of(each) for each in chosen]
-        return await serving.in_thread(
-            run_query, question.sql, question.parameters, _readers(stores), limits
+        return await serving.threads.run(
+            run_query, asked, question.parameters, _readers(stores), limits
         )
     except DamagedViews as error:
         for each, store in zip(chosen, stores, strict=True):

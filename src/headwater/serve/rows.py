@@ -1,36 +1,37 @@
 """Routes: rows of one view, by key or by filter, page by page."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
+from pydantic import StringConstraints
 
 from headwater.client.record_json import as_json
 from headwater.errors import InvalidRequest, NotFound
 from headwater.followers.follower import Follower
 from headwater.followers.store import Answer, Page, Reader, Row, Store
-from headwater.serve.answers import RowAnswer, RowsAnswer
+from headwater.serve.answers import NoRowAnswer, RowAnswer, RowsAnswer
 from headwater.serve.as_of import as_of_answer
 from headwater.serve.cursor import LONGEST, decode_cursor, end_of_page
 from headwater.serve.events import to_bytes
-from headwater.serve.failures import DOCUMENTED
+from headwater.serve.failures import DOCUMENTED, content_of
+from headwater.serve.receipts import MOST, parse_receipt
 from headwater.serve.serving import Serving
-from headwater.serve.waiting import parse_receipt
 from headwater.views import View
 from headwater.views.keys import canonical_key
 from headwater.views.where import MAX_LENGTH, parse_where
 
 WaitFor = Annotated[
-    str | None,
+    list[Annotated[str, StringConstraints(max_length=1000)]] | None,
     Query(
         description="A receipt of a producer, as JSON or as topic/partition/offset: answer only once "
-        "the view has this record.",
-        max_length=1000,
-        examples=["orders/0/41"],
+        "the view has this record. Given more than once: all of them.",
+        max_length=MOST,
+        examples=[["orders/0/41"]],
     ),
 ]
-TimeoutS = Annotated[float, Query(description="How long to wait for it.", ge=0, le=3600)]
+TimeoutS = Annotated[float, Query(description="How long to wait for them.", ge=0, le=3600)]
 Where = Annotated[
     str | None,
     Query(
@@ -45,14 +46,18 @@ class JsonAnswer(Response):
 
     media_type = "application/json"
 
-    def __init__(self, content: object) -> None:
-        super().__init__(to_bytes(as_json(content)))
+    def __init__(self, content: object, status: int = 200) -> None:
+        super().__init__(to_bytes(as_json(content)), status)
 
 
 def router(serving: Serving) -> APIRouter:
     routes = APIRouter(tags=["rows"], responses=DOCUMENTED)
 
-    @routes.get("/views/{view}/row", response_model=RowAnswer)
+    no_row: dict[int | str, dict[str, Any]] = {
+        404: {"model": NoRowAnswer, "description": "There is no such row, or no such view."}
+    }
+
+    @routes.get("/views/{view}/row", response_model=RowAnswer, responses=no_row)
     async def get_row(
         view: str,
         key: Annotated[
@@ -64,15 +69,17 @@ def router(serving: Serving) -> APIRouter:
     ) -> Response:
         """One row by its key."""
         follower = serving.followers.get(view)
-        await wait(serving, follower, wait_for, timeout_s)
+        await _wait(serving, follower, wait_for, timeout_s)
 
         def look_up(store: Store, reader: Reader) -> Answer:
             return reader.get(_key(store.view, key))
 
         found = await serving.read(follower, look_up)
+        as_of = as_of_answer(found.as_of)
         if not found.rows:
-            raise NotFound(f"view {view!r} has no row with the key {', '.join(key)}")
-        return JsonAnswer({"row": found.rows[0], "as_of": as_of_answer(found.as_of)})
+            none = NotFound(f"view {view!r} has no row with the key {', '.join(key)}")
+            return JsonAnswer({**content_of(none), "as_of": as_of}, 404)
+        return JsonAnswer({"row": found.rows[0], "as_of": as_of})
 
     @routes.get("/views/{view}/rows", response_model=RowsAnswer)
     async def list_rows(
@@ -88,7 +95,7 @@ def router(serving: Serving) -> APIRouter:
     ) -> Response:
         """The rows that match, in the order of the key."""
         follower = serving.followers.get(view)
-        await wait(serving, follower, wait_for, timeout_s)
+        await _wait(serving, follower, wait_for, timeout_s)
         settings = serving.settings
         size, within_s = min(limit, settings.max_rows), settings.max_query_ms / 1000
 
@@ -114,14 +121,11 @@ def router(serving: Serving) -> APIRouter:
     return routes
 
 
-async def wait(
-    serving: Serving, follower: Follower, wait_for: str | None, timeout_s: float
+async def _wait(
+    serving: Serving, follower: Follower, wait_for: list[str] | None, timeout_s: float
 ) -> None:
-    """Wait for a record, if that was asked for, but never longer than the server allows."""
-    if wait_for is not None:
-        longest_s = serving.settings.max_wait_ms / 1000
-        receipt = parse_receipt(wait_for)
-        await serving.waiting.wait(follower, serving.bell, receipt, min(timeout_s, longest_s))
+    receipts = [parse_receipt(each) for each in wait_for or ()]
+    await serving.wait([(follower, each) for each in receipts], timeout_s)
 
 
 def _key(view: View, values: list[str]) -> dict[str, object]:

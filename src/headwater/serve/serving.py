@@ -1,12 +1,10 @@
 """What the routes work with: the followers, the threads, the limits. Made when the event loop runs."""
 
 import asyncio
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from headwater.client.client import Client
 from headwater.clock import Clock
@@ -16,13 +14,17 @@ from headwater.followers.follower import Follower
 from headwater.followers.followers import Followers
 from headwater.followers.store import Reader, Store
 from headwater.serve.bell import Bell
+from headwater.serve.broker_answers import BrokerAnswers
+from headwater.serve.older_changes import OlderChanges
 from headwater.serve.snapshots import Snapshots
+from headwater.serve.threads import Threads
 from headwater.serve.topic_feed import TopicTails
-from headwater.serve.waiting import Waiting
+from headwater.serve.waiting import Waiting, Wish
 
 T = TypeVar("T")
 
 _THREADS: Final = 16
+"""Of each kind: those who read stores never wait for those who ask the broker."""
 
 
 class Serving:
@@ -36,11 +38,15 @@ class Serving:
         self.bell = Bell(asyncio.get_running_loop())
         self.is_stopping = False
         self.subscribers = 0
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="headwater-serve")
+        self.threads = Threads(_THREADS, "serve")
+        broker_threads = Threads(_THREADS, "ask")
+        self._broker_threads = broker_threads
         self.queries = asyncio.Semaphore(settings.max_queries)
-        self.waiting = Waiting(client, self.in_thread)
-        self.topic_tails = TopicTails(client, clock, settings.tail_bytes)
-        self.snapshots = Snapshots(Path(settings.data), settings.max_snapshot_bytes, self.in_thread)
+        self.broker = BrokerAnswers(client, broker_threads)
+        self.waiting = Waiting(self.broker)
+        self.topic_tails = TopicTails(client, clock, settings.tail_bytes, broker_threads)
+        self.older_changes = OlderChanges(client.connection, broker_threads)
+        self.snapshots = Snapshots(Path(settings.data), settings.max_snapshot_bytes, self.threads)
 
     def watch(self, follower: Follower) -> None:
         """Let the event loop know of every commit."""
@@ -49,18 +55,17 @@ class Serving:
     def stop(self) -> None:
         """End all subscriptions."""
         self.is_stopping = True
+        self.older_changes.stop()
         self.bell.ring()
 
     def close(self) -> None:
-        self._threads.shutdown(cancel_futures=True)
+        self.threads.close()
+        self._broker_threads.close()
 
-    async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, partial(function, *args))
-
-    def aside(self, function: Callable[[], object]) -> None:
-        """Do it in a thread, and do not wait."""
-        self._threads.submit(function)
+    async def wait(self, wanted: Sequence[Wish], timeout_s: float) -> None:
+        """Wait for records, but never longer than the server allows."""
+        longest_s = self.settings.max_wait_ms / 1000
+        await self.waiting.wait(wanted, self.bell, min(timeout_s, longest_s))
 
     async def read(self, follower: Follower, question: Callable[[Store, Reader], T]) -> T:
         """Ask what is served; once more if it has just been replaced by a newer build."""
@@ -72,7 +77,7 @@ class Serving:
     async def _ask(self, follower: Follower, question: Callable[[Store, Reader], T]) -> T:
         served = served_of(follower)
         try:
-            return await self.in_thread(question, served, served.reader)
+            return await self.threads.run(question, served, served.reader)
         except Corruption:
             follower.note_damage(served)
             raise

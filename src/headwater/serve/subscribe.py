@@ -109,15 +109,11 @@ async def _view_events(
 async def _topic_events(
     serving: Serving, topic: str, chosen: tuple[str, RecordTest | None], last: EventId | None
 ) -> AsyncGenerator[AsyncIterator[bytes]]:
-    tails = serving.topic_tails
     with serving.subscriber():
-        shared = await serving.in_thread(tails.take, topic, serving.bell.ring)
-        try:
+        async with serving.topic_tails.watch(topic, serving.bell.ring) as shared:
             feed = TopicFeed(shared, *chosen)
             async with aclosing(Subscription(feed, serving, last).stream()) as events:
                 yield events
-        finally:
-            serving.aside(lambda: tails.release(shared))
 
 
 def _last(text: str | None) -> EventId | None:

@@ -12,18 +12,21 @@ from typing import Final, Protocol
 
 from headwater.client.record_json import as_json
 from headwater.errors import HeadwaterError, NotFound, OffsetOutOfRange, Unavailable
-from headwater.followers.changelog import KafkaChangelog
 from headwater.followers.changes import Positions
 from headwater.followers.tail import Chunk, Mark, Tail
 from headwater.serve.event_ids import EventId
 from headwater.serve.events import PIECE_BYTES, event
 from headwater.serve.failures import content_of
+from headwater.serve.older_changes import Place
 from headwater.serve.serving import Serving
+from headwater.serve.shared_work import started
 from headwater.serve.snapshots import Spool
 
 HEARTBEAT_S: Final = 10.0
-_CATCH_UP_RECORDS: Final = 500
-_CATCH_UP_WAIT_S: Final = 0.2
+_LOOK_S: Final = 1.0
+"""How soon a reader that waits for its turn finds out that the server stops."""
+_AT_END_S: Final = 0.5
+"""How soon a reader that is at the end of the topic, but not yet in the tail, looks again."""
 
 
 class Feed(Protocol):
@@ -115,8 +118,7 @@ class Subscription:
         ahead = [partition for partition, at in positions.items() if at > here.get(partition, 0)]
         if not ahead:
             return ""
-        topics = self._serving.client.admin.topics
-        ends = await self._serving.in_thread(topics.ends, self._feed.topic, ahead)
+        ends = await self._serving.broker.ends(self._feed.topic, ahead)
         beyond = any(positions[each] > ends[each] for each in ahead)
         return "it lies past the end of the topic" if beyond else ""
 
@@ -183,33 +185,46 @@ class Subscription:
 
     async def _catch_up(self) -> AsyncGenerator[bytes]:
         """Read the topic from where the reader is, until the tail reaches back to it."""
-        connection, tail = self._serving.client.connection, self._feed.tail
-        changelog = KafkaChangelog(
-            connection,
-            self._feed.topic,
-            self._at.positions,
-            most_records=_CATCH_UP_RECORDS,
-            with_headers=self._feed.with_headers,
-        )
-        try:
+        older, tail = self._serving.older_changes, self._feed.tail
+        with older.needed():
             while not self._is_over and tail.find(self._at.positions) is None:
-                poll = await self._serving.in_thread(changelog.poll, _CATCH_UP_WAIT_S)
-                chunk = Chunk(poll, self._at.source, self._fresh_ms)
-                for piece in self._feed.encode(chunk, self._at.positions, is_sure=False):
+                asked = started(self._older())
+                try:
+                    while not await self._is_soon_done(asked):
+                        if self._is_over:
+                            return
+                        yield self._progress()
+                finally:
+                    asked.cancel()
+                chunk = replace(asked.result(), fresh_ms=self._fresh_ms)
+                async with older.turn:
+                    pieces = self._feed.encode(chunk, self._at.positions, is_sure=False)
+                    await asyncio.sleep(0)
+                for piece in pieces:
                     yield piece
                 self._pass(chunk)
-        finally:
-            self._serving.aside(changelog.close)
+                if not len(chunk.poll):
+                    await self._serving.bell.wait(_AT_END_S)
         self._unsure_until = await self._end_of_topic()
+
+    async def _is_soon_done(self, asked: asyncio.Task[Chunk]) -> bool:
+        """Whether it is, before the reader must be given a sign of life."""
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + HEARTBEAT_S
+        while not (asked.done() or self._is_over or loop.time() >= until_s):
+            await asyncio.wait([asked], timeout=min(_LOOK_S, until_s - loop.time()))
+        return asked.done()
+
+    async def _older(self) -> Chunk:
+        feed, at = self._feed, self._at
+        place = Place(feed.topic, at.source.tag, feed.with_headers, ()).at(at.positions)
+        return await self._serving.older_changes.after(place, at.source)
 
     async def _end_of_topic(self) -> Positions | None:
         if not self._feed.needs_before:
             return {}
-        topics = self._serving.client.admin.topics
         try:
-            return await self._serving.in_thread(
-                topics.ends, self._feed.topic, list(self._at.positions)
-            )
+            return await self._serving.broker.ends(self._feed.topic, sorted(self._at.positions))
         except Unavailable:
             return None
 

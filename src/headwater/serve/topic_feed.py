@@ -1,7 +1,8 @@
 """What subscribers of a plain topic see: its records, from now on or from where they were."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 from headwater.client.client import Client
@@ -15,7 +16,9 @@ from headwater.followers.origin import look_up
 from headwater.followers.tail import Chunk, Source, Tail
 from headwater.serve.event_ids import EventId
 from headwater.serve.events import event, in_pieces
+from headwater.serve.shared_work import SharedWork
 from headwater.serve.snapshots import Spool
+from headwater.serve.threads import Threads
 
 RecordTest = Callable[[Record], bool]
 
@@ -42,8 +45,16 @@ class TopicTail:
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self) -> None:
+    @property
+    def is_over(self) -> bool:
+        return self.failure is not None or self._is_stopping.is_set()
+
+    def begin_to_stop(self) -> None:
+        """Stop after the poll in hand; `stop` waits for it."""
         self._is_stopping.set()
+
+    def stop(self) -> None:
+        self.begin_to_stop()
         self._thread.join()
 
     def _run(self) -> None:
@@ -130,10 +141,11 @@ class TopicFeed:
         del is_sure
         if dict(since) != dict(chunk.poll.start):
             return list(in_pieces(self._events(chunk, since)))
-        pieces: list[bytes] | None = chunk.shared.get(self._where_text)
+        name = (self._where_text, chunk.fresh_ms)
+        pieces: list[bytes] | None = chunk.shared.get(name)
         if pieces is None:
             pieces = list(in_pieces(self._events(chunk, since)))
-            chunk.share(self._where_text, pieces)
+            chunk.share(name, pieces)
         return pieces
 
     def _events(self, chunk: Chunk, since: Positions) -> Iterator[bytes]:
@@ -163,32 +175,45 @@ def _records(topic: str, chunk: Chunk) -> Iterator[Record]:
 
 
 class TopicTails:
-    """The topics that are watched just now."""
+    """The topics that are watched just now; used in the event loop."""
 
-    def __init__(self, client: Client, clock: Clock, kept_bytes: int) -> None:
+    def __init__(self, client: Client, clock: Clock, kept_bytes: int, threads: Threads) -> None:
         self._client = client
         self._clock = clock
         self._kept_bytes = kept_bytes
-        self._lock = threading.Lock()
+        self._threads = threads
+        self._looking_up: SharedWork[TopicTail] = SharedWork()
         self._tails: dict[str, TopicTail] = {}
 
-    def take(self, topic: str, listener: Callable[[], None]) -> TopicTail:
-        """Blocks while the topic is looked up; raises `NotFound`. Give it back with `release`."""
-        with self._lock:
-            shared = self._tails.get(topic)
-            if shared is None or shared.failure is not None:
-                shared = TopicTail(topic, self._client, self._clock, self._kept_bytes)
-                shared.tail.listen(listener)
-                shared.start()
-                self._tails[topic] = shared
-            shared.readers += 1
-            return shared
-
-    def release(self, shared: TopicTail) -> None:
-        with self._lock:
+    @asynccontextmanager
+    async def watch(self, topic: str, listener: Callable[[], None]) -> AsyncGenerator[TopicTail]:
+        """Raises `NotFound`. The tail is followed while somebody watches it."""
+        shared = await self._find(topic)
+        if not shared.readers:
+            shared.tail.listen(listener)
+            shared.start()
+        shared.readers += 1
+        try:
+            yield shared
+        finally:
             shared.readers -= 1
-            if shared.readers:
-                return
-            if self._tails.get(shared.topic) is shared:
-                del self._tails[shared.topic]
-        shared.stop()
+            if not shared.readers:
+                self._drop(shared)
+
+    async def _find(self, topic: str) -> TopicTail:
+        shared = self._tails.get(topic)
+        while shared is None or shared.is_over:
+            shared = await self._looking_up.do(
+                topic, lambda: self._threads.run(self._look_up, topic)
+            )
+            self._tails[topic] = shared
+        return shared
+
+    def _look_up(self, topic: str) -> TopicTail:
+        return TopicTail(topic, self._client, self._clock, self._kept_bytes)
+
+    def _drop(self, shared: TopicTail) -> None:
+        if self._tails.get(shared.topic) is shared:
+            del self._tails[shared.topic]
+        shared.begin_to_stop()
+        self._threads.aside(shared.stop)

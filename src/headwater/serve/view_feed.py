@@ -105,7 +105,8 @@ class ViewFeed:
             return list(in_pieces(self._events(replace(chunk, before=None), since)))
         if dict(since) != dict(chunk.poll.start):
             return list(in_pieces(self._events(chunk, since)))
-        name = ("pieces", None if self._where is None else self._where.text)
+        where = None if self._where is None else self._where.text
+        name = ("pieces", where, chunk.fresh_ms)
         pieces: list[bytes] | None = chunk.shared.get(name)
         if pieces is None:
             pieces = list(in_pieces(self._events(chunk, since)))

@@ -6,52 +6,18 @@ it, the results lie before the end that the topic of the results has then; so th
 """
 
 import asyncio
-import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
 
-from headwater.client.client import Client
-from headwater.errors import InvalidRequest, TimedOut
+from headwater.errors import InvalidRequest, NotFound, TimedOut
 from headwater.followers.changes import Positions
 from headwater.followers.follower import Follower, tag_of
 from headwater.followers.origin import is_same_content
 from headwater.followers.tail import Mark
 from headwater.serve.bell import Bell
-from headwater.serve.log_ends import LogEnds
+from headwater.serve.broker_answers import BrokerAnswers
+from headwater.serve.receipts import Receipt
 from headwater.views import Step, View
-
-ASK_GROUP_S: Final = 0.05
-_HINT: Final = 'give a receipt: orders/0/41, or {"topic":"orders","partition":0,"offset":41}'
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    topic: str
-    partition: int
-    offset: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}/{self.partition}/{self.offset}"
-
-
-def parse_receipt(text: str) -> Receipt:
-    """A receipt as a producer returns it, in JSON, or `topic/partition/offset`."""
-    try:
-        if text.lstrip().startswith("{"):
-            content = json.loads(text)
-            found = Receipt(content["topic"], content["partition"], content["offset"])
-        else:
-            topic, partition, offset = text.strip().rsplit("/", 2)
-            found = Receipt(topic, int(partition), int(offset))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InvalidRequest(f"{text[:100]!r} is not a receipt", hint=_HINT) from error
-    numbers = (found.partition, found.offset)
-    if not all(type(each) is int and 0 <= each < 1 << 63 for each in numbers):
-        raise InvalidRequest(f"{text[:100]!r} is not a receipt", hint=_HINT)
-    if not isinstance(found.topic, str) or not found.topic:
-        raise InvalidRequest(f"{text[:100]!r} is not a receipt", hint=_HINT)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,34 +39,36 @@ class Wanted:
         )
 
 
+Wish = tuple[Follower, Receipt]
+
+
 class Waiting:
     """Waits in the event loop, woken by every commit of a follower."""
 
-    def __init__(self, client: Client, in_thread: Callable[..., Awaitable[Any]]) -> None:
-        self._client = client
-        self._ends = LogEnds(client)
-        self._in_thread = in_thread
+    def __init__(self, broker: BrokerAnswers) -> None:
+        self._broker = broker
 
-    async def wait(
-        self, follower: Follower, bell: Bell, receipt: Receipt, timeout_s: float
-    ) -> None:
-        """Return once the view has it; raises `TimedOut`, or `InvalidRequest` if it never will."""
-        view = follower.view
-        if not view.tells_of(receipt.topic):
-            raise InvalidRequest(
-                f"view {view.name!r} cannot tell when it has a record of {receipt.topic!r}",
-                hint=_which_do(view),
-            )
+    async def wait(self, wishes: Sequence[Wish], bell: Bell, timeout_s: float) -> None:
+        """Return once the views have it all; raises `TimedOut`, or `InvalidRequest` if one never will."""
+        for follower, receipt in wishes:
+            _refuse_what_it_cannot_tell(follower.view, receipt)
         try:
             async with asyncio.timeout(timeout_s):
-                if receipt.topic == view.topic:
-                    wanted = Wanted(view, {receipt.partition: receipt.offset + 1})
-                else:
-                    wanted = await self._through_the_pipeline(view, receipt)
-                while not wanted.is_in(follower.tail.now):
-                    await bell.wait(timeout_s)
+                for follower, receipt in wishes:
+                    wanted = await self._wanted(follower, receipt)
+                    while not wanted.is_in(follower.tail.now):
+                        await bell.wait(timeout_s)
         except TimeoutError as error:
             raise _too_late(follower, receipt, timeout_s) from error
+
+    async def _wanted(self, follower: Follower, receipt: Receipt) -> Wanted:
+        view = follower.view
+        if receipt.topic != view.topic:
+            await self._refuse_if_there_is_no_such_partition(receipt)
+            return await self._through_the_pipeline(view, receipt)
+        if receipt.partition not in follower.tail.now.positions:
+            await self._refuse_if_there_is_no_such_partition(receipt)
+        return Wanted(view, {receipt.partition: receipt.offset + 1})
 
     async def _through_the_pipeline(self, view: View, receipt: Receipt) -> Wanted:
         """Where the changelog ends once the pipeline has worked through the record."""
@@ -108,25 +76,40 @@ class Waiting:
         for step in view.steps or (Step((receipt.topic,), view.group, view.topic),):
             due = {topic: wanted[topic] for topic in step.reads if topic in wanted}
             if due:
-                while not await self._in_thread(self._has_read, step.group, due):  # noqa: ASYNC110  nobody tells us
-                    await asyncio.sleep(ASK_GROUP_S)
-                wanted[step.writes] = await self._in_thread(self._ends.of, step.writes)
+                while not _is_past(await self._broker.committed(step.group), due):
+                    pass
+                wanted[step.writes] = await self._broker.log_ends(step.writes)
         # Last: should the topic be made anew meanwhile, the end of the old one is not taken for its own.
-        topic_id = await self._in_thread(self._client.admin.topics.id, view.topic)
-        return Wanted(view, wanted[view.topic], topic_id)
+        topic = await self._broker.identity(view.topic)
+        return Wanted(view, wanted[view.topic], topic.id)
 
-    def _has_read(self, group: str, due: Mapping[str, Positions]) -> bool:
-        committed = self._client.admin.groups.committed(group)
-        return all(
-            committed.get((topic, partition), 0) >= at
-            for topic, positions in due.items()
-            for partition, at in positions.items()
+    async def _refuse_if_there_is_no_such_partition(self, receipt: Receipt) -> None:
+        try:
+            topic = await self._broker.identity(receipt.topic)
+        except NotFound as error:
+            raise InvalidRequest(f"there is no topic {receipt.topic!r}") from error
+        if receipt.partition >= topic.partitions:
+            raise InvalidRequest(
+                f"topic {receipt.topic!r} has no partition {receipt.partition}",
+                hint=f"it has {topic.partitions}; give a receipt of a producer as it is",
+            )
+
+
+def _is_past(committed: Mapping[tuple[str, int], int], due: Mapping[str, Positions]) -> bool:
+    return all(
+        committed.get((topic, partition), 0) >= at
+        for topic, positions in due.items()
+        for partition, at in positions.items()
+    )
+
+
+def _refuse_what_it_cannot_tell(view: View, receipt: Receipt) -> None:
+    if not view.tells_of(receipt.topic):
+        topics = sorted({view.topic, *(topic for each in view.steps for topic in each.reads)})
+        raise InvalidRequest(
+            f"view {view.name!r} cannot tell when it has a record of {receipt.topic!r}",
+            hint=f"wait for a record of {' or '.join(map(repr, topics))}",
         )
-
-
-def _which_do(view: View) -> str:
-    topics = sorted({view.topic, *(topic for each in view.steps for topic in each.reads)})
-    return f"wait for a record of {' or '.join(map(repr, topics))}"
 
 
 def _too_late(follower: Follower, receipt: Receipt, timeout_s: float) -> TimedOut:

@@ -46,6 +46,7 @@ _NESTED: Final = re.compile(r"(array|map|struct)<.*>", re.DOTALL)
 _NOT_FINITE: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _MOMENTS: Final = ("date", "timestamp", "timestamp_ntz")
 _NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
+_WHOLE_NUMBER: Final = re.compile(r"-?\d+", re.ASCII)
 _FINER: Final = re.compile(r"[.,]\d{6}\d*[1-9]", re.ASCII)
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 _NUL_IN_JSON: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
@@ -136,15 +137,24 @@ def _integer(of: ColumnType, value: Any) -> int:
         raise TypeError(value)
     if isinstance(value, Decimal) and (value.adjusted() > of.bits or value % 1):
         raise ValueError(value)
+    _refuse_odd_text(value, _WHOLE_NUMBER)
     number = int(value)
     if not -(1 << (of.bits - 1)) <= number < 1 << (of.bits - 1):
         raise OverflowError(value)
     return number
 
 
+def _refuse_odd_text(value: Any, spelt: re.Pattern[str]) -> None:
+    """Python would take 1_0 for ten."""
+    if isinstance(value, str) and spelt.fullmatch(value) is None:
+        raise ValueError(value)
+
+
 def _floating(_: ColumnType, value: Any) -> float | str:
     if isinstance(value, bool):
         raise TypeError(value)
+    if value not in _NOT_FINITE:
+        _refuse_odd_text(value, _NUMBER)
     number = _NOT_FINITE[value] if value in _NOT_FINITE else float(value)
     if math.isfinite(number):
         return number or 0.0  # there is one zero
@@ -154,6 +164,7 @@ def _floating(_: ColumnType, value: Any) -> float | str:
 def _decimal(of: ColumnType, value: Any) -> str:
     if isinstance(value, bool):
         raise TypeError(value)
+    _refuse_odd_text(value, _NUMBER)
     number = Decimal(repr(value) if isinstance(value, float) else value)
     if not number.is_finite():
         raise ValueError(value)

@@ -1,6 +1,7 @@
 """`headwater view describe`."""
 
 from dataclasses import asdict
+from typing import Final
 
 import click
 
@@ -8,6 +9,8 @@ from headwater.cli.command import command as headwater_command
 from headwater.cli.session import Session
 from headwater.cli.view.url_option import url_option
 from headwater.client.view import ViewDetails
+
+_FACTS: Final = ("state", "reason", "rows", "lag_records", "lag_seconds", "rejected")
 
 
 @headwater_command(
@@ -27,10 +30,6 @@ def command(session: Session, view: str, url: str | None) -> None:
     if session.output.is_json:
         session.output.document(_document(found))
         return
-    status = found.status
-    state = f"{status.state} ({status.reason})" if status.reason else status.state
-    rows = "?" if found.rows is None else found.rows
-    lag = f"lag {status.lag_records} records, {status.lag_seconds} s"
     session.output.rows(
         ("column", "type", "nullable", "key"),
         (
@@ -42,8 +41,10 @@ def command(session: Session, view: str, url: str | None) -> None:
             }
             for each in found.view.columns
         ),
-        title=f"{view}: {state}, {rows} rows, {lag}, {status.rejected} rejected",
     )
+    session.output.line("")
+    facts = {**asdict(found.status), "rows": found.rows, "reason": found.status.reason or None}
+    session.output.rows(("what", "is"), [{"what": name, "is": facts[name]} for name in _FACTS])
 
 
 def _document(found: ViewDetails) -> dict[str, object]:

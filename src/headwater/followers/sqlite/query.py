@@ -16,42 +16,28 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final, Self
 
-from headwater.errors import Corruption, InvalidRequest, TimedOut
+from headwater.errors import Corruption, InvalidRequest
 from headwater.followers.changes import Positions
-from headwater.followers.sqlite.columns import add_decimal_collation, quoted
+from headwater.followers.sqlite.columns import quoted
 from headwater.followers.sqlite.failures import error_of, is_damage
+from headwater.followers.sqlite.query_database import (
+    CACHE_KIB,
+    authorize,
+    open_database,
+    took_too_long,
+)
+from headwater.followers.sqlite.question import Question
 from headwater.followers.sqlite.reader import SqliteReader, size_of
-from headwater.followers.sqlite.sql_text import name_views
 from headwater.followers.sqlite.time_limit import is_interrupt, until
-from headwater.followers.sqlite.trims import MOST_CHARACTERS, add_trims
+from headwater.followers.sqlite.trims import MOST_CHARACTERS
 
-MOST_VIEWS: Final = 10
 LONGEST_VALUE: Final = 1 << 20
 LONGEST_OF_SLOW: Final = 128 << 10
 _SLOW_FUNCTIONS: Final = {"instr", "replace", "json_patch", "jsonb_patch"}
 """Their time grows with the square of their values, and nothing can stop a function once it runs."""
 FEW_COLUMNS: Final = 50
 """So many may be asked for in any case, and twice as many as the views have."""
-_CACHE_KIB: Final = 8192
-_LIMITS: Final = {
-    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
-    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
-    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
-    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
-    sqlite3.SQLITE_LIMIT_ATTACHED: MOST_VIEWS,
-}
-_ALLOWED: Final = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}
-_HIDDEN: Final = {"meta", "positions", "rejected", "gone"}
 _HINT: Final = "write one SELECT; see: headwater view list"
-_FORBIDDEN_FUNCTIONS: Final = {
-    "load_extension",
-    "fts3_tokenizer",
-    # They grow without regard to the limit of a value.
-    "json_group_array",
-    "json_group_object",
-    "jsonb_group_array",
-    "jsonb_group_object",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,41 +71,25 @@ class DamagedViews(Corruption):
         self.views = views
 
 
-def views_in(text: str, known: Collection[str]) -> list[str]:
-    """The views that a query names, in full or by the last part of the name."""
-    _, names = name_views(text, known)
-    found = [each for each in known if each in names or _short(each) in names]
-    if len(found) > MOST_VIEWS:
-        raise InvalidRequest(f"a query can read {MOST_VIEWS} views, and this names {len(found)}")
-    return found
-
-
 def run_query(
-    text: str, parameters: Sequence[Any], views: Mapping[str, SqliteReader], limits: Limits
+    question: Question,
+    parameters: Sequence[Any],
+    views: Mapping[str, SqliteReader],
+    limits: Limits,
 ) -> Table:
-    """Run one SELECT over the views that it names.
+    """Run one SELECT over the views that it reads.
 
     Raises `InvalidRequest`, `TimedOut` or `DamagedViews`.
     """
-    text, names = name_views(text, views)
-    slow = sorted(_SLOW_FUNCTIONS & {each.lower() for each in names})
+    slow = sorted(_SLOW_FUNCTIONS & {each.lower() for each in question.words})
     with ExitStack() as stack:
         query = stack.enter_context(_Query(limits, slow))
         for name, reader in views.items():
             stack.enter_context(reader.held())
-            query.attach(name, reader, _aliases(name, views))
+            tables = [table for table, view in question.tables.items() if view == name]
+            query.attach(name, reader, tables)
         query.limit_columns(sum(len(each.schema.columns) for each in views.values()))
-        return query.run(text, parameters)
-
-
-def _aliases(name: str, views: Collection[str]) -> list[str]:
-    """The short name too, unless two views share it."""
-    shared = [each for each in views if _short(each) == _short(name)]
-    return [name] if _short(name) == name or len(shared) > 1 else [name, _short(name)]
-
-
-def _short(name: str) -> str:
-    return name.rpartition(".")[2]
+        return query.run(question.text, parameters)
 
 
 class _Query:
@@ -132,36 +102,26 @@ class _Query:
         self._deadline_s = time.monotonic() + limits.time_s
         self._schemas: dict[str, str] = {}
         self._files: dict[str, Path] = {}
-        self._db = sqlite3.connect(
-            ":memory:", isolation_level=None, check_same_thread=False, uri=True
-        )
+        self._db = open_database()
+        self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self._longest_value)
 
     def __enter__(self) -> Self:
-        add_decimal_collation(self._db)
-        add_trims(self._db)
-        for limit, value in _LIMITS.items():
-            self._db.setlimit(limit, value)
-        self._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self._longest_value)
-        self._db.execute("PRAGMA temp_store = FILE")
-        self._db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-        # Their first use declares a table, which a query itself may not do.
-        self._db.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')")
         return self
 
     def __exit__(self, *_: object) -> None:
         self._db.close()
 
-    def attach(self, name: str, reader: SqliteReader, aliases: list[str]) -> None:
+    def attach(self, name: str, reader: SqliteReader, tables: Sequence[str]) -> None:
         schema = f"view_{len(self._schemas)}"
         self._schemas[name] = schema
         self._files[name] = reader.file
         uri, names = f"{reader.file.resolve().as_uri()}?mode=ro", reader.schema.names
         with self._reading(name):
             self._db.execute(f"ATTACH ? AS {schema}", (uri,))
-            self._db.execute(f"PRAGMA {schema}.cache_size = -{_CACHE_KIB}")
-            for alias in aliases:
+            self._db.execute(f"PRAGMA {schema}.cache_size = -{CACHE_KIB}")
+            for table in tables:
                 self._db.execute(
-                    f"CREATE TEMP VIEW {quoted(alias)} AS SELECT {names} FROM {schema}.rows"
+                    f"CREATE TEMP VIEW {quoted(table)} AS SELECT {names} FROM {schema}.rows"
                 )
 
     def limit_columns(self, of_views: int) -> None:
@@ -172,7 +132,7 @@ class _Query:
     def run(self, text: str, parameters: Sequence[Any]) -> Table:
         self._db.execute("BEGIN")
         as_of = {name: self._positions(name) for name in self._schemas}
-        self._db.set_authorizer(_authorize)
+        self._db.set_authorizer(authorize)
         with until(self._deadline_s, self._db):
             try:
                 cursor = self._db.execute(text, list(parameters))
@@ -232,10 +192,7 @@ class _Query:
 
     def _error_of(self, error: Exception) -> Exception:
         if is_interrupt(error):
-            return TimedOut(
-                f"the query took longer than {self._limits.time_s:g} s",
-                hint="ask for less: fewer rows, a range of the key, a view that is aggregated",
-            )
+            return took_too_long(self._limits.time_s)
         if is_damage(error):
             return DamagedViews(self._damaged(), error)
         if str(error).startswith("too many columns"):
@@ -257,18 +214,6 @@ class _Query:
             return InvalidRequest(f"a trim removes at most {MOST_CHARACTERS} different characters")
         kind = NoSuchTable if str(error).startswith("no such table") else InvalidRequest
         return kind(f"this is not a query: {error}", hint=_HINT)
-
-
-def _authorize(
-    action: int, first: str | None, second: str | None, schema: str | None, _: Any
-) -> int:
-    if action == sqlite3.SQLITE_READ:
-        is_hidden = first in _HIDDEN or (first or "").lower().startswith("sqlite_")
-        return sqlite3.SQLITE_DENY if is_hidden and schema is not None else sqlite3.SQLITE_OK
-    if action == sqlite3.SQLITE_FUNCTION:
-        is_forbidden = (second or "").lower() in _FORBIDDEN_FUNCTIONS
-        return sqlite3.SQLITE_DENY if is_forbidden else sqlite3.SQLITE_OK
-    return sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
 
 
 def _distinct(names: Iterable[str]) -> list[str]:

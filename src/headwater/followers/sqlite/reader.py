@@ -89,7 +89,7 @@ class SqliteReader:
             self._let_go(None)
 
     def _condition(self, where: Where | None) -> tuple[str, list[Any]]:
-        return ("true", []) if where is None else condition(where.term, self.schema.by_name)
+        return ("1", []) if where is None else condition(where.term, self.schema.by_name)
 
     def _rows_of(self, lines: sqlite3.Cursor) -> Iterator[Row]:
         with translated(self.file):

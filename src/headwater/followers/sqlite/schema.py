@@ -38,12 +38,13 @@ class Schema:
             f"CREATE INDEX index_{number} ON rows ({', '.join(self.by_name[name].name for name in names)})"
             for number, names in enumerate(self.view.indexes)
         )
+        own_names = ", ".join(f"k{at}" for at in range(len(self.key)))
         return (
             *TABLES,
             f"CREATE TABLE rows ({declarations}, PRIMARY KEY ({self.key_names})) WITHOUT ROWID",
             *indexes,
             # What is put into `gone` is taken out of `rows`, each by its whole key.
-            f"CREATE VIEW gone AS SELECT {self.key_names} FROM rows",
+            f"CREATE VIEW gone ({own_names}) AS SELECT {self.key_names} FROM rows",
             f"""CREATE TRIGGER forget INSTEAD OF INSERT ON gone BEGIN
                 DELETE FROM rows WHERE {self._key_is("NEW")};
             END""",
@@ -72,7 +73,8 @@ class Schema:
     @property
     def select_keys(self) -> str:
         """The rows of an array of keys, each with the place of its key."""
-        wanted = f"SELECT given.key AS place, {self._taken_key_named} FROM json_each(?) AS given"
+        taken = (f"{each.taken(has_not_finite=True)} AS k{at}" for at, each in enumerate(self.key))
+        wanted = f"SELECT given.key AS place, {', '.join(taken)} FROM json_each(?) AS given"
         names = ", ".join(f"rows.{each.name}" for each in self.columns)
         return (
             f"SELECT wanted.place, {names} FROM ({wanted}) AS wanted "
@@ -83,12 +85,9 @@ class Schema:
     def _taken_key(self) -> str:
         return ", ".join(each.taken(has_not_finite=True) for each in self.key)
 
-    @property
-    def _taken_key_named(self) -> str:
-        return ", ".join(f"{each.taken(has_not_finite=True)} AS {each.name}" for each in self.key)
-
     def _key_is(self, other: str) -> str:
-        return " AND ".join(f"rows.{each.name} = {other}.{each.name}" for each in self.key)
+        """Of something whose columns are k0, k1...: those of a view may have any name."""
+        return " AND ".join(f"rows.{each.name} = {other}.k{at}" for at, each in enumerate(self.key))
 
     @property
     def get(self) -> str:

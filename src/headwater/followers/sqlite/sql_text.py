@@ -1,35 +1,51 @@
-"""Which views a query means: `shop.revenue` and `revenue` in its text, outside of strings and comments."""
+"""The names in the text of a query: `shop.revenue` is put in quotes where a view is meant by it.
+
+Every pattern matches at its first try, and runs to the end of the text if its own end is missing: a text
+takes time in proportion to its length, whatever is in it.
+"""
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable
 from typing import Final
 
 _TOKEN: Final = re.compile(
-    r"""(?P<string>'(?:[^']|'')*')
-    | (?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))
-    | (?P<quoted>"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\])
-    | (?P<name>[^\W\d]\w*(?:\s*\.\s*[^\W\d]\w*)*)
-    | (?P<other>.)""",
-    re.VERBOSE | re.DOTALL,
+    r"""(?P<string>'[^']*+(?:''[^']*+)*+'?)
+    | (?P<comment>--[^\n]*+|/\*(?s:.*?)(?:\*/|\Z))
+    | (?P<quoted>"[^"]*+(?:""[^"]*+)*+"?|`[^`]*+(?:``[^`]*+)*+`?|\[[^\]]*+\]?)
+    | (?P<name>[^\W\d]\w*+(?:\s*+\.\s*+[^\W\d]\w*+)*)""",
+    re.VERBOSE,
 )
+_DOT: Final = re.compile(r"\s*\.\s*")
+_EXPLAIN: Final = re.compile(r"(?is)(?:\s|--[^\n]*+|/\*.*?(?:\*/|\Z))*+explain\b")
 
 
-def name_views(text: str, known: Collection[str]) -> tuple[str, set[str]]:
-    """The text with dotted names of views in quotes, and all names in it that may be of views."""
-    found: set[str] = set()
-
-    def replace(token: re.Match[str]) -> str:
+def words_in(text: str) -> set[str]:
+    """Everything that may be a name, outside of strings and comments: `a` of `a.b`."""
+    found = set()
+    for token in _TOKEN.finditer(text):
         if token["quoted"]:
             found.add(token["quoted"][1:-1])
+        elif token["name"]:
+            found.add(_DOT.split(token["name"], 1)[0])
+    return found
+
+
+def quote_dotted(text: str, view_of: Callable[[str], str | None], most_parts: int) -> str:
+    """The text with dotted names of views in quotes; none of them has more than so many parts."""
+
+    def replace(token: re.Match[str]) -> str:
         if not token["name"]:
             return token[0]
-        parts = re.split(r"\s*\.\s*", token["name"])
-        found.add(parts[0])
-        for count in range(len(parts), 1, -1):
-            name = ".".join(parts[:count])
-            if name in known:
-                found.add(name)
-                return ".".join([f'"{name}"', *parts[count:]])
+        parts = _DOT.split(token["name"], most_parts)
+        for count in range(min(len(parts), most_parts), 1, -1):
+            view = view_of(".".join(parts[:count]))
+            if view is not None:
+                return ".".join([f'"{view}"', *parts[count:]])
         return token[0]
 
-    return _TOKEN.sub(replace, text), found
+    return _TOKEN.sub(replace, text)
+
+
+def is_explained(text: str) -> bool:
+    """Whether it begins with EXPLAIN."""
+    return _EXPLAIN.match(text) is not None

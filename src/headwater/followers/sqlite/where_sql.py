@@ -18,16 +18,16 @@ def condition(term: Term, columns: Mapping[str, SqlColumn]) -> Condition:
             return _compare(columns[column.name], comparison, value)
         case OneOf(column, values):
             found = [_compare(columns[column.name], "==", each) for each in values]
-            return _joined(found, " OR ", "false")
+            return _joined(found, " OR ", "0")
         case Text(column, test, value):
             return _text(columns[column.name], test, value)
         case Not(inner):
             text, parameters = condition(inner, columns)
             return f"NOT ({text})", parameters
         case All(terms):
-            return _joined([condition(each, columns) for each in terms], " AND ", "true")
+            return _joined([condition(each, columns) for each in terms], " AND ", "1")
         case AnyOf(terms):
-            return _joined([condition(each, columns) for each in terms], " OR ", "false")
+            return _joined([condition(each, columns) for each in terms], " OR ", "0")
 
 
 def _compare(column: SqlColumn, comparison: str, value: Any) -> Condition:
