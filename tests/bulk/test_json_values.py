@@ -4,6 +4,7 @@ import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
@@ -33,6 +34,10 @@ EVERY_TYPE = pa.schema(
         ("place", pa.struct([("x", pa.float64()), ("names", pa.list_(pa.int32()))])),
     ]
 )
+
+SINGLE = pa.schema([EVERY_TYPE.field("single")])
+MANY = 100
+"""So many values that are alike are read without a parser."""
 
 
 def singly(schema: pa.Schema, value: bytes | None):
@@ -261,6 +266,28 @@ class TestMeaning:
         )  # as Spark's to_json and our outputs write it
         assert one(pa.float32(), b'"-Infinity"') == float("-inf")
 
+    @pytest.mark.parametrize(
+        "number", ["1e300", "-1e39", "3.5e38", "340282356779733661637539395458142568448"]
+    )
+    @pytest.mark.parametrize("count", [1, 2, MANY])
+    def test_a_number_that_a_float_does_not_hold_is_never_infinite(
+        self, number: str, count: int
+    ) -> None:
+        values = [b'{"single":%s}' % number.encode(), b'{"single":0.5}'] * count
+        parsed = JsonParser(SINGLE).parse(pa.array(values))
+        assert [each.position for each in parsed.refused] == list(range(0, 2 * count, 2))
+        assert parsed.refused[0].reason == f"field single is not a number of 32 bits: {number}"
+        assert parsed.columns.field("single").to_pylist() == [0.5] * count
+
+    @pytest.mark.parametrize(
+        "number",
+        ["3.4028235e38", "3.4028235677973362e38", "340282356700000000000000000000000000000"],
+    )
+    @pytest.mark.parametrize("count", [1, MANY])
+    def test_what_rounds_to_the_largest_float_fits(self, number: str, count: int) -> None:
+        found = rows(SINGLE, *[b'{"single":%s}' % number.encode()] * count)
+        assert found == [{"single": float(np.finfo(np.float32).max)}] * count
+
     def test_decimals_of_more_digits_than_python_computes_with(self) -> None:
         large, digits = pa.decimal128(38, 18), b"12345678901234567890.123456789012345678"
         assert one(large, digits) == Decimal(digits.decode())
@@ -273,9 +300,17 @@ class TestMeaning:
         noon = datetime(2026, 9, 1, 12, tzinfo=UTC)
         for text in (b"2026-09-01T12:00:00Z", b"2026-09-01 12:00", b"2026-09-01T14:00:00+02:00"):
             assert one(TIME, b'"%s"' % text) == noon
-        assert one(TIME, b'"2026-09-01T12:00:00.123456789Z"') == noon.replace(microsecond=123456)
+        assert one(TIME, b'"2026-09-01T12:00:00.123456000Z"') == noon.replace(microsecond=123456)
         assert one(pa.timestamp("us"), b'"2026-09-01T12:00:00"') == noon.replace(tzinfo=None)
         assert one(pa.date32(), b'"2026-09-01"') == date(2026, 9, 1)
+
+    @pytest.mark.parametrize("name", ["at", "local"])
+    def test_a_time_is_not_cut_to_microseconds(self, name: str) -> None:
+        schema = pa.schema([EVERY_TYPE.field(name)])
+        values = [b'{"%s":"2026-09-01T12:00:00.12345678"}' % name.encode()] * MANY
+        parsed = JsonParser(schema).parse(pa.array(values))
+        assert len(parsed.refused) == MANY
+        assert parsed.refused[0].reason.startswith(f"field {name} is not a time in whole microsec")
 
     def test_times_of_other_ages_as_our_outputs_write_them(self) -> None:
         """Milliseconds that were taken for seconds are of the year 58,619: tables hold such rows."""

@@ -19,8 +19,9 @@ from headwater.bulk.group_offsets import Committed, committed_offsets
 from headwater.bulk.ranges import Isolation, OffsetRange, TopicPartition
 from headwater.bulk.reader import BulkReader
 from headwater.bulk.transactional_producer import TransactionalProducer
+from headwater.client import Client
 from headwater.clock import SystemClock
-from headwater.errors import Fenced, InvalidRequest, NotFound, RecordTooLarge
+from headwater.errors import Fenced, InvalidRequest, RecordTooLarge
 from headwater.testing import Broker
 from headwater.wire.messages.end_txn import EndTxnResponse
 from headwater.wire.messages.produce import ProduceResponse
@@ -118,7 +119,12 @@ def test_many_batches_keep_the_order_of_each_partition(cluster: Cluster, new_top
             InvalidRequest,
             "cannot write to 'a b': that is not a valid topic name",
         ),
-        (None, rows(b"x", partition=99), NotFound, "does not exist"),
+        (
+            None,
+            rows(b"x", partition=99),
+            InvalidRequest,
+            "cannot write to partition 99 of topic '.*': its number of partitions is 1 ",
+        ),
         (None, rows(bytes(3_000_000)), RecordTooLarge, "larger than the topic's max"),
     ],
 )
@@ -138,6 +144,18 @@ def test_mistakes_are_said_in_one_sentence(
     another.write(topic, rows(b"good"), NOW_MS)
     another.commit()
     assert read(cluster, topic) == [b"good"]
+
+
+def test_a_partition_that_a_topic_got_meanwhile_is_written_to(
+    cluster: Cluster, client: Client, topic: str
+) -> None:
+    producer = producer_of(cluster)
+    producer.write(topic, rows(b"a", partition=0), NOW_MS)
+    client.admin.topics.add_partitions(topic, total=3)
+    producer.write(topic, rows(b"b", partition=2), NOW_MS)
+    producer.commit()
+    assert read(cluster, topic) == [b"a"]
+    assert values(BulkReader(cluster), whole(cluster, topic, 2)) == [b"b"]
 
 
 def test_a_lost_answer_does_not_double_records() -> None:

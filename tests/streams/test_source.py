@@ -146,6 +146,14 @@ def test_a_topic_deleted_under_a_running_query_is_one_sentence(
             "there is no option 'startingofsets'",
         ),
         ({"subscribe": "orders", "valueFormat": "json"}, "values in json have no schema yet"),
+        (
+            {"subscribe": "orders", "valueSchema": "id INT, x VARCHAR(3)"},
+            "a column of type VARCHAR(3) cannot be read from JSON (hint: declare it as STRING)",
+        ),
+        (
+            {"subscribe": "orders", "valueSchema": "id INT, x VARIANT"},
+            "column 'x' of type VARIANT cannot be read from JSON (hint: declare it as STRING)",
+        ),
     ],
 )
 def test_mistakes_are_one_sentence(

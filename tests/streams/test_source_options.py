@@ -6,6 +6,7 @@ from headwater.bulk.cluster import EARLIEST, LATEST
 from headwater.bulk.ranges import Isolation, TopicPartition
 from headwater.errors import InvalidRequest
 from headwater.streams.options import Options
+from headwater.streams.sink.options import SinkOptions
 from headwater.streams.source.offsets import (
     AtOffsets,
     AtTimes,
@@ -105,12 +106,76 @@ def test_a_value_schema_means_json() -> None:
         ({"deadLetterTopic": "x"}, "deadLetterTopic needs a valueFormat"),
         ({"valueSchema": "id INT", "deadLetterTopic": "orders"}, "where they come from"),
         ({"kafka.bootstrap.servers": "host:x"}, "not an address"),
+        (
+            {"valueSchema": "id INT", "includeHeaders": "true"},
+            "includeHeaders is for raw columns .*the column is _headers",
+        ),
+        ({"valueSchema": "id INT", "metadata": "key,offset,key"}, "metadata names 'key' twice"),
     ],
 )
 def test_a_bad_option_is_one_sentence(given: dict[str, str], sentence: str) -> None:
     with pytest.raises(InvalidRequest, match=sentence) as raised:
         options(**given)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        (
+            "bootstrap.server",
+            r"no option 'kafka.bootstrap.server' \(hint: meant: kafka.bootstrap.serv",
+        ),
+        ("Isolation_Level", "hint: meant: kafka.isolation.level"),
+        ("securityprotocol", "hint: meant: kafka.security.protocol"),
+        ("metadata.broker.list", "hint: meant: kafka.bootstrap.servers"),
+        ("nonsense", "there is no option 'kafka.nonsense'"),
+        ("ssl.ca.locaton", "there is no option 'kafka.ssl.ca.locaton' .*kafka.ssl.ca.location, "),
+        ("ssl.truststore.location", "TLS has kafka.ssl.ca.location, .* in PEM"),
+        ("sasl.mechanism", "kafka.sasl.mechanism cannot be set: Spark's side cannot log in yet"),
+    ],
+)
+def test_a_setting_of_kafka_that_does_not_exist_is_not_ignored(name: str, sentence: str) -> None:
+    """A query without bootstrap.servers would read another cluster, the one of the folder."""
+    with pytest.raises(InvalidRequest, match=sentence):
+        SourceOptions.of({"subscribe": "orders", f"kafka.{name}": "x"}, is_stream=True)
+    with pytest.raises(InvalidRequest, match=sentence):
+        SinkOptions.of({"topic": "orders", f"kafka.{name}": "x"}, is_stream=True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("group.id", "max.poll.records", "linger.ms", "ssl.ca.location", "ssl.key.password"),
+        *("socket.timeout.ms", "broker.address.family", "ssl.endpoint.identification.algorithm"),
+    ],
+)
+def test_a_setting_of_a_client_of_kafka_is_taken(name: str) -> None:
+    """Java's, as with Spark's source, and librdkafka's, which a profile has for all that it is used for."""
+    assert options(**{f"kafka.{name}": "x"}).log.kafka == {name: "x"}
+
+
+@pytest.mark.parametrize(
+    "assigned",
+    ['{"t":[0.7]}', '{"t":[true]}', '{"t":["0"]}', '{"t":"01"}', '{"t":{"0":1}}', '{"t":[]}', "{}"],
+)
+def test_what_is_no_number_of_a_partition_is_not_taken_for_one(assigned: str) -> None:
+    with pytest.raises(InvalidRequest, match="assign is not a mapping of topics to partitions"):
+        options(assign=assigned)
+
+
+@pytest.mark.parametrize("side", ["starting", "ending"])
+@pytest.mark.parametrize("time", [-1, -2, 2**63, 99999999999999999999999])
+def test_a_time_is_never_a_mark_of_an_offset_nor_beyond_what_a_broker_takes(
+    side: str, time: int
+) -> None:
+    """To brokers, -1 is the end of a partition and -2 its beginning, whatever asks for a time."""
+    in_partitions = f'{{"orders":{{"0":1000,"1":{time}}}}}'
+    for name, written in (("Timestamp", str(time)), ("OffsetsByTimestamp", in_partitions)):
+        with pytest.raises(InvalidRequest, match=f"{side}{name} must be a time in milliseconds"):
+            options(is_stream=False, **{f"{side}{name}": written})
+    last = options(is_stream=False, **{f"{side}Timestamp": str(2**63 - 1)})
+    assert AtTimes(2**63 - 1, f"{side}Timestamp", side == "ending") in (last.starting, last.ending)
 
 
 def test_a_batch_read_cannot_start_at_the_end() -> None:

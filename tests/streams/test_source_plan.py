@@ -115,6 +115,17 @@ def test_offsets_name_every_partition_and_no_other(plan, offsets: str, sentence:
         plan(subscribe="a", startingOffsets=offsets).start()
 
 
+@pytest.mark.parametrize("is_stream", [True, False])
+def test_a_start_beyond_the_end_is_told_as_one(plan, is_stream: bool) -> None:
+    beyond = plan(subscribe="a", startingOffsets='{"a":{"0":0,"1":1000}}', is_stream=is_stream)
+    with pytest.raises(
+        InvalidRequest, match="startingOffsets begins at 1000 in a-1, which ends at 5"
+    ):
+        beyond.start()
+    at_the_end = plan(subscribe="a", startingOffsets='{"a":{"0":0,"1":5}}', is_stream=is_stream)
+    assert at_the_end.start() == {A0: 0, A1: 5}
+
+
 def test_a_limit_is_shared_out_by_size_and_starves_nobody() -> None:
     starts = {A0: 0, A1: 100, B0: 0}
     ends = {A0: 1000, A1: 101, B0: 0}

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.bulk.json_floats import single_floats
 from headwater.bulk.json_texts import decimals, times
 
 _NOTHING: Final = msgspec.Raw(b"null")
@@ -119,8 +120,8 @@ def _plain(kind: pa.DataType, values: Sequence[Any]) -> pa.Array:
     return pa.array(values, type=kind)
 
 
-def _single_floats(kind: pa.DataType, values: Sequence[Any]) -> pa.Array:
-    return pa.array(values, type=pa.float64()).cast(kind)
+def _single_floats(_: pa.DataType, values: Sequence[Any]) -> pa.Array:
+    return single_floats(pa.array(values, type=pa.float64()))
 
 
 def _cast_texts(kind: pa.DataType, values: Sequence[Any]) -> pa.Array:

@@ -152,10 +152,12 @@ def _floating(kind: pa.DataType) -> Convert:
         number = float(value)
         if isinstance(value, _Whole):
             number += 0.0  # a whole number has no sign of zero: -0 is 0
+        if kind.bit_width == 32:
+            with np.errstate(over="ignore"):
+                number = float(np.float32(number))
         if np.isinf(number) and not value.endswith("Infinity"):
-            raise _refused(value, name, "a number of 64 bits")
-        with np.errstate(over="ignore"):
-            return float(np.float32(number)) if kind.bit_width == 32 else number
+            raise _refused(value, name, f"a number of {kind.bit_width} bits")
+        return number
 
     return convert
 
@@ -190,7 +192,10 @@ def _timestamp(kind: pa.TimestampType) -> Convert:
         except ValueError:
             raise _refused(value, name, "a time of the calendar") from None
         seconds -= _zone_minutes(value, name, zone) * 60
-        microseconds = seconds * 1_000_000 + int(f"{(fraction or '')[:6]:0<6}")
+        digits = (fraction or "").rstrip("0")
+        if len(digits) > 6:
+            raise _refused(value, name, "a time in whole microseconds")
+        microseconds = seconds * 1_000_000 + int(f"{digits:0<6}")
         if not -_LARGEST_LONG <= microseconds <= _LARGEST_LONG:
             raise _refused(value, name, "a time that 64 bits of microseconds hold")
         return microseconds

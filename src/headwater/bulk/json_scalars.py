@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.bulk.json_block import Flags
+from headwater.bulk.json_floats import single_floats
 from headwater.bulk.json_shapes import Shape, is_text
 from headwater.bulk.json_spelling import are_misspelt, bytes_of
 from headwater.bulk.json_texts import decimals, times
@@ -154,5 +155,5 @@ def _from_numbers(kind: pa.DataType, texts: pa.StringArray) -> pa.Array:
     if pa.types.is_decimal(kind):
         return decimals(kind, texts)
     if pa.types.is_float32(kind):
-        return texts.cast(pa.float64()).cast(kind)
+        return single_floats(texts.cast(pa.float64()))
     return texts.cast(kind)

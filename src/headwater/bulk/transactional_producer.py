@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.bulk.broker_errors import refuse
 from headwater.bulk.cluster import Cluster
@@ -23,7 +24,7 @@ from headwater.bulk.group_offsets import Committed
 from headwater.bulk.partitioner import partitions_of
 from headwater.bulk.ranges import TopicPartition
 from headwater.bulk.transaction_requests import TransactionRequests
-from headwater.errors import InvalidTransaction, NotFound, Unavailable
+from headwater.errors import InvalidRequest, InvalidTransaction, NotFound, Unavailable
 from headwater.wire.compression import NONE
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.produce import (
@@ -120,10 +121,8 @@ class TransactionalProducer:
     def _encoded(
         self, topic: str, records: pa.RecordBatch, now_ms: int
     ) -> dict[TopicPartition, list[Encoded]]:
-        if topic not in self._counts:
-            self.flush()
-            self._counts[topic] = self._cluster.partition_count(topic)
-        places = partitions_of(records["key"], records["partition"], self._counts[topic])
+        count = self._partition_count(topic, records["partition"])
+        places = partitions_of(records["key"], records["partition"], count)
         order = np.argsort(places, kind="stable")
         places = places[order]
         firsts = np.flatnonzero(np.diff(places, prepend=-1)).tolist()
@@ -134,6 +133,21 @@ class TransactionalProducer:
         for first, batch in encode(records, firsts, now_ms, sender):
             batches.setdefault(TopicPartition(topic, int(places[first])), []).append(batch)
         return batches
+
+    def _partition_count(self, topic: str, named: pa.Array) -> int:
+        """Ask the broker again if a record names a partition that the topic did not have."""
+        largest: int = -1 if named.null_count == len(named) else pc.max(named).as_py()
+        if topic not in self._counts or largest >= self._counts[topic]:
+            self.flush()
+            self._counts[topic] = self._cluster.partition_count(topic)
+        count = self._counts[topic]
+        if largest >= count:
+            raise InvalidRequest(
+                f"cannot write to partition {largest} of topic {topic!r}: "
+                f"its number of partitions is {count}",
+                hint="they are counted from 0; null leaves it to the key",
+            )
+        return count
 
     def _in_sequence(self, partition: TopicPartition, batch: Encoded) -> bytes:
         sequence = self._sequences.get(partition, 0)

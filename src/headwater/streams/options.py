@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from headwater.errors import InvalidRequest
+from headwater.streams.kafka_names import refuse_unknown
 
 KAFKA_PREFIX: Final = "kafka."
 _WORDS: Final = {"true": True, "false": False}
@@ -94,6 +95,7 @@ class Options:
         for name in found:
             if name in not_settable:
                 raise InvalidRequest(f"option kafka.{name} cannot be set", hint=not_settable[name])
+            refuse_unknown(name)
         return found
 
     def _list(self) -> str:

@@ -55,6 +55,7 @@ MARK: Final = "_"
 """Begins the name of a column that is not of the value: `_offset`."""
 DEAD_SUFFIX: Final = ".dead"
 _ISOLATIONS: Final = ("read_committed", "read_uncommitted")
+_LAST_TIME_MS: Final = 2**63 - 1
 _ENDS: Final = {"earliest": EARLIEST, "latest": LATEST}
 
 
@@ -135,8 +136,18 @@ class SourceOptions:
             values=values,
             isolation=Isolation[isolation.upper()],
             fails_on_data_loss=options.flag("failOnDataLoss", default=True),
-            with_headers=options.flag("includeHeaders", default=False),
+            with_headers=_with_headers(options, values),
         )
+
+
+def _with_headers(options: Options, values: ValueOptions) -> bool:
+    is_wanted = options.flag("includeHeaders", default=False)
+    if is_wanted and values.format is not None:
+        raise InvalidRequest(
+            "option includeHeaders is for raw columns",
+            hint="add headers to the option metadata: the column is _headers",
+        )
+    return is_wanted
 
 
 _ENDING: Final = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
@@ -186,14 +197,15 @@ def _assigned(written: Any) -> tuple[TopicPartition, ...]:
     if written is None:
         return ()
     try:
-        return tuple(
-            TopicPartition(topic, int(each)) for topic, some in written.items() for each in some
-        )
-    except (AttributeError, TypeError, ValueError) as error:
+        found = [(topic, each) for topic, some in written.items() for each in some]
+    except (AttributeError, TypeError):
+        found = []
+    if not found or any(type(each) is not int for _, each in found):
         raise InvalidRequest(
             f"assign is not a mapping of topics to partitions: {written!r}",
             hint='write it as {"orders": [0, 1]}',
-        ) from error
+        )
+    return tuple(TopicPartition(*each) for each in found)
 
 
 def _starting(options: Options, *, is_stream: bool | None) -> Bound:
@@ -212,12 +224,14 @@ def _bound(options: Options, side: str, default: Bound) -> Bound:
     or_latest = is_end or strategy == "latest"
     name = f"{side}Timestamp"
     if (time := options.text(name)) is not None:
-        if not time.isdecimal():
-            raise InvalidRequest(f"option {name} must be a time in milliseconds, not {time!r}")
+        _refuse_no_time(int(time) if time.isdecimal() and len(time) < 20 else time, name)
         return AtTimes(int(time), name, or_latest)
     name = f"{side}OffsetsByTimestamp"
     if (times := options.json(name)) is not None:
-        return AtTimes(from_json(times, f"option {name}"), name, or_latest)
+        by_partition = from_json(times, f"option {name}")
+        for each in by_partition.values():
+            _refuse_no_time(each, name)
+        return AtTimes(by_partition, name, or_latest)
     name = f"{side}Offsets"
     written = options.text(name)
     if written is None:
@@ -235,6 +249,12 @@ def _bound(options: Options, side: str, default: Bound) -> Bound:
     return AtOffsets(offsets, name)
 
 
+def _refuse_no_time(given: int | str, option: str) -> None:
+    """To brokers, times below 0 are marks of something else."""
+    if isinstance(given, str) or not 0 <= given <= _LAST_TIME_MS:
+        raise InvalidRequest(f"option {option} must be a time in milliseconds, not {given!r}")
+
+
 def _values(options: Options) -> ValueOptions:
     schema = options.text("valueSchema")
     kind = options.text("valueFormat")
@@ -244,6 +264,8 @@ def _values(options: Options) -> ValueOptions:
     for each in metadata:
         if each not in METADATA:
             raise InvalidRequest(f"metadata has no {each!r}", hint=f"it has {', '.join(METADATA)}")
+        if metadata.count(each) > 1:
+            raise InvalidRequest(f"option metadata names {each!r} twice")
     if format_name is None:
         _refuse(options, "needs a valueFormat", "valueSchema", "metadata", "deadLetterTopic")
     return ValueOptions(

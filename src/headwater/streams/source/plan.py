@@ -28,7 +28,17 @@ class Plan:
 
     def start(self) -> Offsets:
         """Where a new query begins."""
-        return self._resolve(self._options.starting, self.partitions())
+        starting = self._options.starting
+        starts = self._resolve(starting, self.partitions())
+        if isinstance(starting, AtOffsets) and self._options.fails_on_data_loss:
+            latest = self.latest()
+            for each, start in starts.items():
+                if start > latest[each]:
+                    raise InvalidRequest(
+                        f"{starting.option} begins at {start} in {each}, which ends at {latest[each]}",
+                        hint="-1 is the latest offset",
+                    )
+        return starts
 
     def end(self) -> Offsets:
         """Where a batch read ends."""

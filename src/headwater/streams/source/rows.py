@@ -5,7 +5,6 @@ from types import MappingProxyType
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from headwater.bulk import columns
@@ -13,6 +12,7 @@ from headwater.bulk.json_values import JsonParser, Parsed
 from headwater.errors import InvalidRequest, UnreadableValue
 from headwater.streams.source.dead_letters import DeadLetters
 from headwater.streams.source.options import MARK, SourceOptions, ValueOptions
+from headwater.streams.source.value_columns import arrow_schema, refuse_limited_text
 
 RAW: Final = (
     "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
@@ -33,6 +33,7 @@ def schema_of(options: SourceOptions) -> str:
             f"values in {values.format} have no schema yet",
             hint='set the option valueSchema, for example "id BIGINT, at TIMESTAMP"',
         )
+    refuse_limited_text(values.schema)
     return ", ".join([values.schema, *(MARK + _DDL[each] for each in values.metadata)])
 
 
@@ -42,7 +43,7 @@ class RawRows:
     def __init__(self, schema: StructType, *, with_headers: bool) -> None:
         self.with_headers = with_headers
         expected = columns.WITH_HEADERS if with_headers else columns.WITHOUT_HEADERS
-        if to_arrow_schema(schema, timezone="UTC") != expected:
+        if schema.names != expected.names or arrow_schema(schema) != expected:
             raise InvalidRequest(
                 "a schema was given, but not how values are to be read",
                 hint="set the option valueFormat to json",
@@ -65,7 +66,7 @@ class TypedRows:
     ) -> None:
         self._values = values
         self._of_record = {**values.of_record, **beside}
-        wanted = to_arrow_schema(schema, timezone="UTC")
+        wanted = arrow_schema(schema)
         of_value = _of_value(wanted, values.of_record)
         more = [pa.field(each, _type_of(of_record)) for each, of_record in beside.items()]
         self._schema = pa.schema([*wanted, *more])
@@ -113,11 +114,11 @@ def rows_of(options: SourceOptions, schema: StructType) -> Rows:
 
 
 def refuse_unreadable(schema: StructType, of_record: Mapping[str, str] = _NOTHING) -> None:
-    """Raise `InvalidRequest`, `NotSupported` or Spark's error for columns that no value could fill.
+    """Raise `InvalidRequest` or `NotSupported` for columns that no value could fill.
 
     `of_record` are the names of columns that are not to be filled from it.
     """
-    JsonParser(_of_value(to_arrow_schema(schema, timezone="UTC"), of_record))
+    JsonParser(_of_value(arrow_schema(schema), of_record))
 
 
 def _of_value(schema: pa.Schema, of_record: Mapping[str, str]) -> pa.Schema:

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 from headwater.bulk.cluster import Cluster, Topic
 from headwater.bulk.ranges import OffsetRange, TopicPartition
 from headwater.client.address import refuse_if_unreachable
-from headwater.errors import NotFound, OffsetOutOfRange
+from headwater.errors import Conflict, HeadwaterError, NotFound, OffsetOutOfRange
 from headwater.streams.source.offsets import (
     Offsets,
     OffsetsJson,
@@ -117,13 +117,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._cluster.close()
 
     def _reachable(self, starts: Offsets, latest: Offsets) -> Offsets:
-        """Up to where a batch may go; raises `NotFound` if records are lost and may not be."""
+        """Up to where a batch may go; raises an error if records would be lost and may not be."""
         for partition, start in starts.items() if self._options.fails_on_data_loss else ():
             if partition not in latest:
-                raise NotFound(
-                    f"{partition} does not exist any more",
-                    hint="to go on without it, set failOnDataLoss to false",
-                )
+                raise self._not_read_any_more(partition, start)
             if start > latest[partition]:
                 raise OffsetOutOfRange(
                     f"{partition} was read up to {start}, but ends at {latest[partition]}: "
@@ -135,6 +132,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {
             each: min(end, latest[each]) for each, end in self._target.items() if each in latest
         }
+
+    def _not_read_any_more(self, partition: TopicPartition, end: int) -> HeadwaterError:
+        go_on = "to go on without it, set failOnDataLoss to false"
+        topic = self._connected().topics([partition.topic]).get(partition.topic)
+        if topic is None or partition.partition not in topic.partitions:
+            return NotFound(f"{partition} does not exist any more", hint=go_on)
+        return Conflict(
+            f"{partition} was read up to {end}, but is no longer among what is read",
+            hint=f"read it again, or {go_on}",
+        )
 
     def _made_anew(self, before: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
         """The topics that are others than before; raises `OffsetOutOfRange` if none may be."""
