@@ -95,3 +95,4 @@ def test_the_tests_of_a_new_folder_pass(tmp_path: Path) -> None:
 
 def test_what_is_said_to_come_next_can_be_pasted(tmp_path: Path) -> None:
     assert "next: cd 'my shop' && pytest" in init(tmp_path, "my shop").stdout
+    assert "next: cd ./-shop && pytest" in init(tmp_path, "--", "-shop").stdout

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DoubleType, LongType, StructField, StructType
 
 from headwater.errors import InvalidRequest
 from streams.shop import Shop
@@ -32,6 +33,17 @@ def test_a_schema_that_the_result_does_not_have_is_refused(
 ) -> None:
     shop.pipeline.table(name="copied", schema=schema)(lambda orders: orders.select("id"))
     assert words in refusal_of(shop)
+
+
+def test_types_of_spark_and_options_that_are_no_text_are_as_good_as_text(shop: Shop) -> None:
+    line = StructType([StructField("unit price", DoubleType()), StructField("tax`", LongType())])
+    schema = StructType([StructField("id", LongType()), StructField("lines", ArrayType(line))])
+    options = {"failOnDataLoss": False, "maxOffsetsPerTrigger": 5}
+    shop.pipeline.topic(shop.orders_topic, name="raw", schema=schema, options=options)
+    shop.pipeline.table(name="copied", schema=schema)(lambda raw: raw)
+    (planned,) = shop.runner.plan([shop.pipeline.graph()])
+    assert planned.schema == schema
+    assert not planned.must_stay
 
 
 def test_a_schema_is_met_in_any_order_without_the_mark_of_deletions(shop: Shop) -> None:
@@ -105,10 +117,18 @@ def test_a_table_that_no_query_could_read_back_is_refused_where_one_does(
     assert words in refusal_of(shop)
 
 
-def test_a_schema_that_no_value_could_fill_is_refused(shop: Shop) -> None:
-    shop.pipeline.topic(shop.orders_topic, name="raw", schema="counts MAP<INT, LONG>")
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ("counts MAP<INT, LONG>", "the keys of a map in JSON are text"),
+        ("id LONG, name VARCHAR(3)", "a column of type VARCHAR(3) cannot be read from JSON"),
+        ("id LONG, more VARIANT", "column 'more' of type VARIANT cannot be read from JSON"),
+    ],
+)
+def test_a_schema_that_no_value_could_fill_is_refused(shop: Shop, schema: str, words: str) -> None:
+    shop.pipeline.topic(shop.orders_topic, name="raw", schema=schema)
     shop.pipeline.table(name="copied")(lambda raw: raw)
-    assert "'raw' cannot be read: the keys of a map in JSON are text" in refusal_of(shop)
+    assert f"'raw' cannot be read: {words}" in refusal_of(shop)
 
 
 def test_a_changelog_without_the_columns_of_its_key_is_refused(shop: Shop) -> None:

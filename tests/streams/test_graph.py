@@ -128,10 +128,6 @@ def a_table_without_flows(shop: Pipeline) -> None:
     shop.create_streaming_table("everything")
 
 
-def nothing_to_run(shop: Pipeline) -> None:
-    del shop
-
-
 def two_flows_of_one_name(shop: Pipeline) -> None:
     shop.create_streaming_table("everything")
     for _ in range(2):
@@ -151,6 +147,11 @@ def two_outputs_in_one_topic(shop: Pipeline) -> None:
 def an_output_in_the_topic_it_reads(shop: Pipeline) -> None:
     @shop.table(topic="shop.orders")
     def doubled(orders: object) -> object: ...
+
+
+def an_output_in_a_topic_of_the_log_itself(shop: Pipeline) -> None:
+    @shop.table(topic="__consumer_offsets")
+    def committed(orders: object) -> object: ...
 
 
 def a_name_that_no_log_takes(shop: Pipeline) -> None:
@@ -177,6 +178,10 @@ def a_flow_whose_checkpoint_would_be_elsewhere(shop: Pipeline) -> None:
         (two_flows_of_one_name, ["two flows 'more'"]),
         (two_outputs_in_one_topic, ["'second' would write the topic 'all'", "'first' writes"]),
         (an_output_in_the_topic_it_reads, ["orders -> doubled", "goes in a circle"]),
+        (
+            an_output_in_a_topic_of_the_log_itself,
+            ["'committed' would write the topic '__consumer_offsets', which is the log's own"],
+        ),
         (a_name_that_no_log_takes, ["'shop.umsätze' of 'umsätze' is not a name for a topic"]),
         (a_flow_whose_checkpoint_would_be_elsewhere, ["'../more' is not a name for a flow"]),
     ],
@@ -193,8 +198,15 @@ def test_a_mistake_is_named_with_its_place(
 
 
 def test_a_pipeline_without_queries_is_refused(shop: Pipeline) -> None:
-    nothing_to_run(shop)
-    with pytest.raises(InvalidRequest, match="nothing to run"):
+    with pytest.raises(InvalidRequest, match="'shop' has nothing to run"):
+        shop.graph()
+
+
+def test_a_pipeline_of_views_alone_is_refused_and_does_not_wait_for_ever(shop: Pipeline) -> None:
+    shop.view(name="seen")(per_day)
+    with pytest.raises(
+        InvalidRequest, match=r"test_graph\.py:\d+: pipeline 'shop' has nothing to run"
+    ):
         shop.graph()
 
 

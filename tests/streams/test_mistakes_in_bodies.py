@@ -1,5 +1,6 @@
 """A mistake in a body, or in how its inputs are read, is one sentence with the line to mend."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -36,9 +37,15 @@ def with_an_unknown_column(orders: DataFrame) -> DataFrame:
     return large.select("totl")
 
 
+def with_an_end(orders: DataFrame) -> DataFrame:
+    large = orders.filter("total > 1")
+    sys.exit(f"nothing in {large}")
+
+
 @pytest.mark.parametrize(
     ("body", "words"),
     [
+        (with_an_end, "it ends the program that plans it"),
         (with_an_unknown_name, "NameError: name 'undefined' is not defined"),
         (with_an_unknown_attribute, "PySparkAttributeError: Attribute `nosuch` is not supported."),
         (with_a_wrong_argument, "PySparkTypeError: Argument `col` should be Column, got int."),
@@ -52,6 +59,28 @@ def test_a_mistake_is_told_with_its_line(shop: Shop, body: Callable[..., Any], w
     message = str(refusal.value)
     assert line_of(body, 2) in message
     assert f"'wrong' cannot be planned: {words}" in message
+
+
+def test_a_view_that_nothing_reads_is_planned_as_well(shop: Shop) -> None:
+    shop.pipeline.table(name="copied")(lambda orders: orders)
+    shop.pipeline.view(name="wrong")(with_an_unknown_column)
+    shop.pipeline.view(name="read_by_no_query")(lambda wrong: wrong)
+    with pytest.raises(InvalidRequest) as refusal:
+        shop.runner.plan([shop.pipeline.graph()])
+    message = str(refusal.value)
+    assert line_of(with_an_unknown_column, 2) in message
+    assert "'wrong' cannot be planned: " in message
+
+
+def test_a_rule_that_no_stream_can_follow_is_named(shop: Shop) -> None:
+    rules = {"paid": "total > 0", "first": "row_number() over (order by id) > 1"}
+    shop.pipeline.table(name="copied", expect=rules)(lambda orders: orders)
+    with pytest.raises(InvalidRequest) as refusal:
+        shop.runner.plan([shop.pipeline.graph()])
+    message = str(refusal.value)
+    assert "test_mistakes_in_bodies.py:" in message
+    assert "the rule 'first' of 'copied' cannot run on a stream: Window function" in message
+    assert "__headwater" not in message
 
 
 def test_a_constant_that_cannot_be_computed_is_told_before_anything_runs(shop: Shop) -> None:

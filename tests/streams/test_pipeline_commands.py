@@ -48,6 +48,28 @@ def test_a_pipeline_is_checked_run_shown_paused_and_reset(
     assert not list((folder.path / ".headwater" / "pipelines").glob("*/totals*"))
 
 
+def test_pipelines_are_drawn_joined_by_their_topics(folder: ShopFolder) -> None:
+    folder.write(
+        "import headwater as hw\n"
+        "a, b = hw.Pipeline('a'), hw.Pipeline('b')\n"
+        "a.topic('orders', schema='id LONG')\n"
+        "a.table(name='copied')(lambda orders: orders)\n"
+        "b.topic('a.copied', schema='id LONG')\n"
+        "b.table(name='large')(lambda spark: spark.readStream.table('copied'))\n"
+    )
+    assert folder.json("graph") == [
+        {"pipeline": "a", "from": "orders", "to": "copied"},
+        {"pipeline": "b", "from": "copied", "to": "large"},
+        {"pipeline": "b", "from": "a.copied", "to": "copied"},
+    ]
+    drawn = folder("graph", "--mermaid").stdout.splitlines()
+    assert drawn[1:] == [
+        "    a.orders --> a.copied",
+        "    b.copied --> b.large",
+        "    a.copied --> b.copied",
+    ]
+
+
 @pytest.mark.long
 def test_a_file_that_needs_spark_to_be_read_gets_it(folder: ShopFolder) -> None:
     folder.write(

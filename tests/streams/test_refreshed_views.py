@@ -1,5 +1,6 @@
 """Views that are no stream: computed anew when what they read has changed, only differences written."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from headwater.streams.pipeline import Pipeline
 from headwater.streams.run.runner import Runner
 from headwater.streams.run.status import WHOLE_RESULT, Counts, Status
 from headwater.streams.run.surroundings import Surroundings
+from headwater.streams.run.view_key import ROW_KEY
 from streams.shop import Running
 
 
@@ -74,10 +76,25 @@ def test_only_what_changed_is_written_and_what_is_gone_is_deleted(cities: Cities
     ]
 
 
-def test_rows_without_a_key_are_a_set_of_rows(cities: Cities, spark: SparkSession) -> None:
+def test_rows_without_a_key_have_one_of_their_own(cities: Cities, spark: SparkSession) -> None:
     cities.pipeline.materialized_view(name="numbers")(lambda: spark.range(3))
     assert cities.once().state == "done"
-    assert sorted(value["id"] for _, value in cities.changes("numbers")) == [0, 1, 2]
+    changes = cities.changes("numbers")
+    assert sorted(value["id"] for _, value in changes) == [0, 1, 2]
+    assert {key for key, _ in changes} == {
+        json.dumps({ROW_KEY: value[ROW_KEY]}, separators=(",", ":")) for _, value in changes
+    }
+
+
+def test_a_view_whose_key_was_all_its_columns_before_an_upgrade_keeps_it(
+    cities: Cities, spark: SparkSession
+) -> None:
+    cities.pipeline.materialized_view(name="numbers", key="id")(lambda: spark.range(3))
+    cities.once()
+    cities.pipeline = Pipeline(cities.pipeline.name)
+    cities.pipeline.materialized_view(name="numbers")(lambda: spark.range(4))
+    assert cities.once().state == "done"
+    assert max(cities.changes("numbers")) == ('{"id":3}', {"id": 3})
 
 
 def test_two_rows_of_one_key_are_refused(cities: Cities) -> None:

@@ -50,6 +50,7 @@ def test_tables_flows_and_views_in_sql_are_kept_as_streams(
     assert (spent.key, str(spent.location)) == (("who",), f"{tmp_path / 'shop.sql'}:10")
     assert (web.name, web.target, web.spark_conf) == ("web", "paid", {})
     assert totals.spark_conf == {"spark.sql.shuffle.partitions": "1"}
+    assert [*graph.edges()] == [("payments", "paid"), ("paid", "large"), ("large", "spent")]
     payments = [("ann", 20), ("bob", 5), ("ann", 11), ("cid", -3)]
     feed = [[{"customer": who, "amount": amount}] for who, amount in payments]
     found = hw.testing.run(pipeline, feed=[{"payments": each} for each in feed], spark=spark)

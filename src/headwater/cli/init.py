@@ -31,9 +31,15 @@ def command(session: Session, folder: Path) -> None:
     files = _copy(folder)
     session.output.done(
         f"made {folder}: {', '.join(files)}\n"
-        f"next: cd {shlex.quote(str(folder))} && pytest, then see README.md",
+        f"next: cd {_quoted(folder)} && pytest, then see README.md",
         {"folder": str(folder), "files": files},
     )
+
+
+def _quoted(folder: Path) -> str:
+    """As a shell takes it; what begins with a dash would be an option."""
+    name = str(folder)
+    return shlex.quote(f"./{name}" if name.startswith("-") else name)
 
 
 def _copy(folder: Path) -> list[str]:

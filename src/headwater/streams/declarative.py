@@ -2,14 +2,14 @@
 
 Their decorators hand what they find to a registry; ours turns it into datasets and flows. A materialized
 view is kept incrementally where Spark can; its key is `table_properties={"headwater.key": "a,b"}`, or the
-columns it is grouped by.
+columns it is grouped by, or a column of its own (`run/view_key.py`).
 """
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
 from pyspark.pipelines.flow import AutoCdcFlow
 from pyspark.pipelines.flow import Flow as SparkFlow
@@ -24,7 +24,8 @@ from pyspark.pipelines.source_code_location import SourceCodeLocation
 from headwater.errors import InvalidRequest, NotSupported
 from headwater.streams import datasets
 from headwater.streams.datasets import Flow, View
-from headwater.streams.locations import Location
+from headwater.streams.ddl import ddl_of
+from headwater.streams.locations import Location, of_line
 from headwater.streams.pipeline import Pipeline
 from headwater.streams.specification import SQL
 from headwater.streams.sql_files import elements_of
@@ -78,7 +79,7 @@ class _Registry(GraphElementRegistry):
                 location=where,
                 key=tuple(each.strip() for each in key if each.strip()),
                 comment=output.comment or "",
-                schema=_ddl(output.schema),
+                schema=ddl_of(output.schema, where),
             )
         )
 
@@ -107,10 +108,4 @@ def _last(name: str) -> str:
 
 
 def _location(found: SourceCodeLocation) -> Location:
-    return Location(found.filename, found.line_number or 0)
-
-
-def _ddl(schema: Any) -> str | None:
-    if schema is None or isinstance(schema, str):
-        return schema
-    return ", ".join(f"`{each.name}` {each.dataType.simpleString()}" for each in schema.fields)
+    return of_line(found.filename, found.line_number or 0)

@@ -68,7 +68,7 @@ def _files(path: Path | None) -> list[Path]:
         if each.is_file():
             return [each]
         if each.is_dir():
-            files = sorted(each.glob("*.py"))
+            files = sorted(file for file in each.glob("*.py") if _is_source(file))
             if files:
                 return files
     what = "file of Python in" if path and path.is_dir() else ""
@@ -76,6 +76,11 @@ def _files(path: Path | None) -> list[Path]:
         f"there is no {' and no '.join(f'{what} {each}'.strip() for each in places)}",
         hint="name the file: headwater pipeline run FILE",
     )
+
+
+def _is_source(file: Path) -> bool:
+    """Editors keep locks and copies beside a file, under a name with a dot, or a link to nowhere."""
+    return file.is_file() and not file.name.startswith(".")
 
 
 def _that_may_declare(files: list[Path]) -> list[Path]:
@@ -104,7 +109,7 @@ def _pipelines_of(file: Path) -> list[Pipeline]:
         return _pipelines_in(load(file))
     from headwater.streams.declarative import collecting, read  # noqa: PLC0415  imports pyspark
 
-    named_after_file = Pipeline(file.stem)
+    named_after_file = _new_pipeline(file.stem, file)
     with collecting(named_after_file):
         module = read(file)
     return [*(_pipelines_in(module) if module else []), named_after_file]
@@ -112,13 +117,21 @@ def _pipelines_of(file: Path) -> list[Pipeline]:
 
 def _specified(file: Path) -> Pipeline:
     specification = Specification.of(file)
-    pipeline = Pipeline(specification.name)
+    pipeline = _new_pipeline(specification.name, file)
     from headwater.streams.declarative import collecting, read  # noqa: PLC0415  imports pyspark
 
     with collecting(pipeline, specification.configuration):
         for each in specification.files:
             read(each)
     return pipeline
+
+
+def _new_pipeline(name: str, file: Path) -> Pipeline:
+    """Of the name that a file has, or gives."""
+    try:
+        return Pipeline(name)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{file}: {error.what}", error.hint) from error
 
 
 def _pipelines_in(module: ModuleType) -> list[Pipeline]:

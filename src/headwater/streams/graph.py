@@ -21,9 +21,12 @@ from headwater.streams.datasets import (
     View,
 )
 from headwater.streams.locations import Location
+from headwater.streams.names_read import names_read
 
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
 _LONGEST_TOPIC: Final = 249
+_INTERNAL: Final = "__"
+"""So begin the topics that brokers, and we, keep for ourselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +47,8 @@ class Graph:
                 _refuse_unknown(needed, each, by_name)
         _refuse_without_flows(by_name, declared)
         _refuse_bad_topics(by_name)
-        if not declared:
-            raise InvalidRequest(
-                f"pipeline {name!r} has nothing to run",
-                hint="decorate a function with @pipeline.table or @pipeline.materialized_view",
-            )
         graph = cls(name, by_name, tuple(declared))
+        _refuse_without_queries(graph)
         for each in graph.queries:
             _refuse_bad_name(each)
         return replace(graph, flows=tuple(graph.in_order(declared)))
@@ -98,10 +97,33 @@ class Graph:
         )
 
     def edges(self) -> Iterator[tuple[str, str]]:
-        """(from, to) of datasets."""
-        for each in self.flows:
-            for needed in each.inputs:
-                yield needed, each.target
+        """(from, to) of datasets, each once; what is read by name is known as far as the code tells."""
+        found = {
+            (needed, each.target): None
+            for each in self.flows
+            for needed in (*each.inputs, *names_read(each.body))
+            if needed in self.datasets
+        }
+        yield from found
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """A topic that a pipeline reads and one of the same pipelines, maybe another, writes."""
+
+    writer: Graph
+    output: str
+    reader: Graph
+    name: str
+    """Of the topic, among the datasets of its reader."""
+
+
+def joints_of(graphs: Sequence[Graph]) -> Iterator[Joint]:
+    writers = {each.topic: (graph, each.name) for graph in graphs for each in graph.outputs}
+    for reader in graphs:
+        for name, each in reader.datasets.items():
+            if isinstance(each, Topic | Changelog) and each.topic in writers:
+                yield Joint(*writers[each.topic], reader, name)
 
 
 def _by_name(pipeline: str, datasets: Iterable[Dataset]) -> dict[str, Dataset]:
@@ -155,6 +177,16 @@ def _refuse_unknown(needed: str, flow: Flow, datasets: Mapping[str, Dataset]) ->
         )
 
 
+def _refuse_without_queries(graph: Graph) -> None:
+    if any(graph.queries):
+        return
+    place = next((f"{each.location}: " for each in graph.flows), "")
+    raise InvalidRequest(
+        f"{place}pipeline {graph.name!r} has nothing to run" + (", only views" if place else ""),
+        hint="decorate a function with @pipeline.table or @pipeline.materialized_view",
+    )
+
+
 def _refuse_without_flows(datasets: Mapping[str, Dataset], flows: list[Flow]) -> None:
     filled = {each.target for each in flows}
     for name, each in datasets.items():
@@ -184,6 +216,12 @@ def _refuse_bad_topics(datasets: Mapping[str, Dataset]) -> None:
                 f"{each.location}: {each.topic!r} of {each.name!r} is not a name for a topic",
                 hint='give it one of a-z A-Z 0-9 . _ -: name="..." or topic="..."',
             )
+        if each.topic.startswith(_INTERNAL):
+            raise InvalidRequest(
+                f"{each.location}: {each.name!r} would write the topic {each.topic!r}, "
+                "which is the log's own",
+                hint=f"names that begin with {_INTERNAL} are: choose another",
+            )
         other = writers.setdefault(each.topic, each)
         if other is not each:
             raise InvalidRequest(
@@ -193,9 +231,10 @@ def _refuse_bad_topics(datasets: Mapping[str, Dataset]) -> None:
             )
 
 
-def is_legal_name(name: str, *, longest: int) -> bool:
+def is_legal_name(name: object, *, longest: int) -> bool:
     """Whether a log takes it for a topic, and a disk for a folder."""
-    return bool(_LEGAL.fullmatch(name)) and len(name) <= longest and name not in (".", "..")
+    is_legal = isinstance(name, str) and _LEGAL.fullmatch(name) and name not in (".", "..")
+    return bool(is_legal) and len(str(name)) <= longest
 
 
 def circle(names: list[str], location: Location) -> InvalidRequest:

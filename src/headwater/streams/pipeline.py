@@ -5,29 +5,38 @@ DataFrames. Inputs are parameters named after datasets. Declaring needs no Spark
 """
 
 import inspect
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
-from typing import Any, Final, Literal, Protocol, TypeVar, cast, overload
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeVar, overload
 
 from headwater.errors import InvalidRequest
 from headwater.streams.datasets import (
-    Action,
     Body,
     Changelog,
     Columns,
     Dataset,
-    Expectation,
     Flow,
     MaterializedView,
     Table,
     Topic,
     View,
 )
+from headwater.streams.ddl import ddl_of
+from headwater.streams.given import (
+    Expect,
+    Settings,
+    expectations,
+    refuse_bad_output,
+    refuse_no_function,
+    refuse_unknown,
+    texts,
+)
 from headwater.streams.graph import Graph, is_legal_name
 from headwater.streams.locations import Location, of_caller, of_function
 
+if TYPE_CHECKING:
+    from headwater.streams.ddl import Schema
+
 B = TypeVar("B", bound=Body)
-Expect = Mapping[str, str | tuple[str, Action]]
 OutputMode = Literal["append", "update"]
 
 DEFAULT_FOLDER = "pipelines"
@@ -36,7 +45,6 @@ DEFAULT_FOLDER = "pipelines"
 SPARK = "spark"
 """A parameter of this name is given the Spark session."""
 
-_PAIR: Final = 2
 _OPTIONS: Final = (
     "name",
     "comment",
@@ -92,10 +100,10 @@ class Pipeline:
         topic: str,
         *,
         name: str | None = None,
-        schema: str | None = None,
+        schema: "Schema | None" = None,
         event_time: str | None = None,
         watermark: str | None = None,
-        options: Mapping[str, str] | None = None,
+        options: Settings | None = None,
     ) -> Topic:
         """Read a topic; with `schema`, JSON values as typed columns, otherwise Kafka's raw columns.
 
@@ -112,10 +120,10 @@ class Pipeline:
             name=_dataset_name(name or topic, location),
             topic=topic,
             location=location,
-            schema=schema,
+            schema=ddl_of(schema, location),
             event_time=event_time,
             watermark=watermark or ("0 seconds" if event_time else None),
-            options=dict(options or {}),
+            options=texts(options, "option", location),
         )
         self.add(dataset)
         return dataset
@@ -125,9 +133,9 @@ class Pipeline:
         topic: str,
         *,
         key: str | Iterable[str],
-        schema: str,
+        schema: "Schema",
         name: str | None = None,
-        options: Mapping[str, str] | None = None,
+        options: Settings | None = None,
     ) -> Changelog:
         """Read a topic as a table: the last value of each record key; a null value deletes.
 
@@ -139,8 +147,8 @@ class Pipeline:
             topic=topic,
             location=location,
             key=_columns(key),
-            schema=schema,
-            options=dict(options or {}),
+            schema=ddl_of(schema, location),
+            options=texts(options, "option", location),
         )
         self.add(dataset)
         return dataset
@@ -154,10 +162,10 @@ class Pipeline:
         *,
         name: str | None = None,
         comment: str = "",
-        schema: str | None = None,
+        schema: "Schema | None" = None,
         key: str | Iterable[str] = (),
         partition_cols: Iterable[str] = (),
-        spark_conf: Mapping[str, str] | None = None,
+        spark_conf: Settings | None = None,
         expect: Expect | None = None,
         version: int = 1,
         atomic: bool = False,
@@ -167,7 +175,9 @@ class Pipeline:
         """Append every result row to a topic, once; `key` columns become the record's key."""
 
         def declare(body: B, /) -> B:
-            _refuse_unknown(options, (*_OPTIONS, "partition_cols"), body)
+            refuse_no_function(body)
+            known = (*_OPTIONS, "partition_cols")
+            refuse_unknown(options, known, _name_of(body), of_function(body))
             rest = dict(options)
             key, spread = (_columns(rest.pop(each, ())) for each in ("key", "partition_cols"))
             self._output(Table, body, key=key or spread, **rest)
@@ -185,8 +195,8 @@ class Pipeline:
         key: str | Iterable[str] = (),
         name: str | None = None,
         comment: str = "",
-        schema: str | None = None,
-        spark_conf: Mapping[str, str] | None = None,
+        schema: "Schema | None" = None,
+        spark_conf: Settings | None = None,
         expect: Expect | None = None,
         version: int = 1,
         atomic: bool = False,
@@ -201,7 +211,8 @@ class Pipeline:
         """
 
         def declare(body: B, /) -> B:
-            _refuse_unknown(options, _OPTIONS, body)
+            refuse_no_function(body)
+            refuse_unknown(options, _OPTIONS, _name_of(body), of_function(body))
             rest = dict(options)
             self._output(MaterializedView, body, key=_columns(rest.pop("key", ())), **rest)
             return body
@@ -218,6 +229,7 @@ class Pipeline:
         """Name a query for others to build on; nothing is stored."""
 
         def declare(body: B, /) -> B:
+            refuse_no_function(body)
             location = of_function(body)
             dataset = View(_dataset_name(name or _name_of(body), location), location, comment)
             self.add(dataset)
@@ -229,11 +241,12 @@ class Pipeline:
     temporary_view = view
 
     def append_flow(
-        self, *, target: str, name: str | None = None, spark_conf: Mapping[str, str] | None = None
+        self, *, target: str, name: str | None = None, spark_conf: Settings | None = None
     ) -> Decorator:
         """Fill a table from one more query."""
 
         def declare(body: B, /) -> B:
+            refuse_no_function(body)
             self._flow(name or _name_of(body), target, body, spark_conf)
             return body
 
@@ -244,7 +257,7 @@ class Pipeline:
         name: str,
         *,
         comment: str = "",
-        schema: str | None = None,
+        schema: "Schema | None" = None,
         key: str | Iterable[str] = (),
         expect: Expect | None = None,
     ) -> Table:
@@ -256,8 +269,8 @@ class Pipeline:
             location=location,
             key=_columns(key),
             comment=comment,
-            schema=schema,
-            expectations=_expectations(expect, location),
+            schema=ddl_of(schema, location),
+            expectations=expectations(expect, location),
         )
         self.add(dataset)
         return dataset
@@ -270,8 +283,8 @@ class Pipeline:
         key: Columns,
         name: str | None = None,
         comment: str = "",
-        schema: str | None = None,
-        spark_conf: Mapping[str, str] | None = None,
+        schema: "Schema | None" = None,
+        spark_conf: Settings | None = None,
         expect: Expect | None = None,
         version: int = 1,
         atomic: bool = False,
@@ -280,7 +293,7 @@ class Pipeline:
     ) -> None:
         location = of_function(body)
         dataset_name = _dataset_name(name or _name_of(body), location)
-        _refuse_bad_output(dataset_name, location, version, output_mode)
+        refuse_bad_output(dataset_name, location, version, output_mode)
         self.add(
             kind(
                 name=dataset_name,
@@ -288,8 +301,8 @@ class Pipeline:
                 location=location,
                 key=key,
                 comment=comment or inspect.getdoc(body) or "",
-                schema=schema,
-                expectations=_expectations(expect, location),
+                schema=ddl_of(schema, location),
+                expectations=expectations(expect, location),
                 version=version,
                 atomic=atomic,
                 output_mode=output_mode,
@@ -297,12 +310,11 @@ class Pipeline:
         )
         self._flow(dataset_name, dataset_name, body, spark_conf)
 
-    def _flow(
-        self, name: str, target: str, body: Body, spark_conf: Mapping[str, str] | None
-    ) -> None:
+    def _flow(self, name: str, target: str, body: Body, spark_conf: Settings | None) -> None:
         location = of_function(body)
         inputs = _inputs_of(body, location)
-        self.add_flow(Flow(name, target, body, inputs, location, dict(spark_conf or {})))
+        settings = texts(spark_conf, "setting", location)
+        self.add_flow(Flow(name, target, body, inputs, location, settings))
 
     def topic_of(self, dataset: str, version: int) -> str:
         """A new version is written beside the old one, under a name of its own."""
@@ -333,57 +345,9 @@ def _columns(columns: str | Iterable[str]) -> Columns:
     return (columns,) if isinstance(columns, str) else tuple(columns)
 
 
-def _expectations(expect: Expect | None, location: Location) -> tuple[Expectation, ...]:
-    if not isinstance(expect or {}, Mapping):
-        raise InvalidRequest(
-            f"the rules at {location} have no names: {expect!r}",
-            hint='write: expect={"positive": "total >= 0"}',
-        )
-    found = []
-    for name, rule in (expect or {}).items():
-        pair = (rule, "warn") if isinstance(rule, str) else rule
-        if not isinstance(pair, tuple | list) or len(pair) != _PAIR:
-            raise InvalidRequest(
-                f"the rule {name!r} at {location} is no condition, and no pair of one and an action",
-                hint=f'write: "{name}": ("total >= 0", "drop")',
-            )
-        condition, action = pair
-        if action not in ("warn", "drop", "quarantine", "fail"):
-            raise InvalidRequest(
-                f"the rule {name!r} at {location} has no action {action!r}",
-                hint="use warn, drop, quarantine or fail",
-            )
-        found.append(Expectation(name, condition, cast("Action", action)))
-    return tuple(found)
-
-
-def _refuse_unknown(options: Mapping[str, Any], known: tuple[str, ...], body: Body) -> None:
-    for each in options:
-        if each not in known:
-            near = get_close_matches(each, known, n=1)
-            raise InvalidRequest(
-                f"{of_function(body)}: {_name_of(body)!r} cannot be told {each!r}",
-                hint=f"did you mean {near[0]!r}?" if near else f"it takes: {', '.join(known)}",
-            )
-
-
-def _refuse_bad_output(name: str, location: Location, version: object, output_mode: object) -> None:
-    """What only a type checker would refuse, and a run would take for something else."""
-    if not isinstance(version, int) or version < 1:
-        raise InvalidRequest(
-            f"{location}: {name!r} cannot have the version {version!r}",
-            hint="versions are 1, 2, 3 and so on",
-        )
-    if output_mode not in (None, "append", "update"):
-        raise InvalidRequest(
-            f"{location}: {name!r} cannot have the output mode {output_mode!r}",
-            hint="use append or update",
-        )
-
-
-def _dataset_name(name: str, location: Location) -> str:
+def _dataset_name(name: object, location: Location) -> str:
     """A dataset is named as a parameter would be: `shop.orders` is `orders`."""
-    last = name.rpartition(".")[2].replace("-", "_")
+    last = name.rpartition(".")[2].replace("-", "_") if isinstance(name, str) else ""
     if not last.isidentifier() or last == SPARK:
         raise InvalidRequest(
             f"{name!r} at {location} cannot be the name of a parameter",
@@ -392,7 +356,7 @@ def _dataset_name(name: str, location: Location) -> str:
     return last
 
 
-def _refuse_bad_name(name: str, what: str) -> None:
+def _refuse_bad_name(name: object, what: str) -> None:
     if not is_legal_name(name, longest=100):
         raise InvalidRequest(
             f"{name!r} is not a name for a {what}",

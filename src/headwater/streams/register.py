@@ -24,12 +24,14 @@ def register(spark: "SparkSession") -> None:
     """
     from headwater.streams.changelog.data_source import ChangelogDataSource  # noqa: PLC0415
     from headwater.streams.data_source import HeadwaterDataSource  # noqa: PLC0415
+    from headwater.streams.whole.data_source import WholeDataSource  # noqa: PLC0415
 
     context = spark.sparkContext
     if (context.master or "").startswith("local") and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable
     spark.dataSource.register(HeadwaterDataSource)
     spark.dataSource.register(ChangelogDataSource)
+    spark.dataSource.register(WholeDataSource)
 
 
 @contextmanager

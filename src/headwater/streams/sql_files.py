@@ -3,6 +3,7 @@
 What comes out is what the decorators of `pyspark.pipelines` make of a Python file.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ Settings = dict[str, str]
 Reader = Callable[[Any, SourceCodeLocation, Settings], Iterator[Element]]
 
 _QUOTED: Final = "== SQL =="
+_RELATIONS: Final = re.compile(r"'UnresolvedRelation \[([^\]]+)\]")
 _STATEMENTS: Final = (
     "CREATE MATERIALIZED VIEW, CREATE STREAMING TABLE, CREATE FLOW ... AS INSERT INTO ... BY NAME, "
     "CREATE TEMPORARY VIEW and SET"
@@ -55,6 +57,13 @@ class _Query:
 
     plan: Any
     columns: tuple[str, ...] = ()
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """What it names to read from, in all its parts."""
+        return tuple(
+            ".".join(each.split(", ")) for each in _RELATIONS.findall(self.plan.treeString())
+        )
 
     def __call__(self) -> DataFrame:
         spark = SparkSession.active()

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from headwater.errors import InvalidRequest
+from headwater.errors import HeadwaterError, InvalidRequest
 from headwater.streams.locations import of_line
 
 _INSTALLED: Final = ("site-packages", "dist-packages")
@@ -34,11 +34,10 @@ def load(file: Path) -> ModuleType:
     _let_files_find_each_other(file.resolve().parent)
     try:
         return _run(file)
-    except InvalidRequest as error:
+    except HeadwaterError as error:
         if f"{file.name}:" in error.what:
             raise
-        kind = NeedsSpark if isinstance(error, NeedsSpark) else InvalidRequest
-        raise kind(f"{_where(error, file)}: {error.what}", error.hint) from error
+        raise type(error)(f"{_where(error, file)}: {error.what}", error.hint) from error
     except SyntaxError as error:
         raise InvalidRequest(f"{_of_syntax(error, file)}: SyntaxError: {error.msg}") from error
     except SystemExit as error:

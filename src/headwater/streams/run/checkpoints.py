@@ -36,6 +36,11 @@ class Checkpoint:
         return self.folder / "spark"
 
     @property
+    def tables(self) -> Path:
+        """What is known of topics that are read as tables, a folder for each."""
+        return self.folder / "tables"
+
+    @property
     def exists(self) -> bool:
         return (self.folder / SIGNATURE_FILE).exists()
 

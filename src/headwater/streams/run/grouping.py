@@ -9,8 +9,11 @@ _TRANSPARENT: Final = ("Project", "Filter", "SubqueryAlias", "EventTimeWatermark
 """What may stand above an aggregation without changing what a row is about."""
 
 
-def grouping_columns(frame: DataFrame) -> tuple[str, ...]:
-    """Return the grouping columns of the outermost aggregation, if the result holds them all."""
+def grouping_columns(frame: DataFrame) -> tuple[str, ...] | None:
+    """Return the grouping columns of the outermost aggregation; None if the result lacks one.
+
+    There are none if all rows are aggregated into one.
+    """
     plan: Any = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
     while plan.nodeName() in _TRANSPARENT:
         plan = plan.children().apply(0)
@@ -20,8 +23,18 @@ def grouping_columns(frame: DataFrame) -> tuple[str, ...]:
         results = list(_each(plan.aggregateExpressions()))
         names = [_result_of(each, results) for each in _each(plan.groupingExpressions())]
     else:
-        return ()
-    return tuple(names) if set(names) <= set(frame.columns) else ()
+        return None
+    return tuple(names) if set(names) <= set(frame.columns) else None
+
+
+def is_filtered_after(frame: DataFrame) -> bool:
+    """Whether rows are left out after the outermost aggregation: a stream does not take them back."""
+    plan: Any = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
+    is_filtered = False
+    while plan.nodeName() in _TRANSPARENT:
+        is_filtered = is_filtered or plan.nodeName() == "Filter"
+        plan = plan.children().apply(0)
+    return is_filtered and plan.nodeName() == "Aggregate"
 
 
 def _result_of(grouping: Any, results: list[Any]) -> str:

@@ -19,7 +19,7 @@ from headwater.streams.datasets import (
     View,
 )
 from headwater.streams.graph import Graph, circle
-from headwater.streams.locations import of_error
+from headwater.streams.locations import Location, of_error
 from headwater.streams.options import Options
 from headwater.streams.pipeline import SPARK
 from headwater.streams.run.checkpoints import Checkpoint
@@ -32,6 +32,7 @@ from headwater.streams.source.rows import refuse_unreadable
 
 FORMAT: Final = "headwater"
 CHANGELOG_FORMAT: Final = "headwater-changelog"
+WHOLE_FORMAT: Final = "headwater-whole"
 NO_SUCH_TABLE: Final = "TABLE_OR_VIEW_NOT_FOUND"
 
 
@@ -54,11 +55,15 @@ class Inputs:
         where: Surroundings,
         checkpoint: Checkpoint,
         upstream: Upstream | None = None,
+        *,
+        as_wholes: bool = False,
     ) -> None:
         self._graph = graph
         self._spark = spark
         self._where = where
         self._checkpoint = checkpoint
+        self._as_wholes = as_wholes
+        """Whether topics are read as they are at a refresh, and not as streams."""
         self._frames: dict[str, DataFrame] = {}
         self._upstream = upstream or Upstream()
         self._named: set[str] = set()
@@ -71,9 +76,7 @@ class Inputs:
         try:
             return self._result(flow)
         finally:
-            # The session is shared: the next query means its own inputs by the same names.
-            for name in self._named:
-                self._spark.catalog.dropTempView(name)
+            self._take_names_back()
             self._named.clear()
 
     def _result(self, flow: Flow) -> DataFrame:
@@ -85,12 +88,26 @@ class Inputs:
                 if missing is None:
                     raise self._cannot_plan(flow, error) from error
                 # The body asked by name (spark.readStream.table): give it the name, call it again.
-                self._frame(missing, flow).createOrReplaceTempView(missing)
+                self._take_names_back()
+                self._frame(missing, flow)
                 self._named.add(missing)
+                for name in self._named:
+                    self._frames[name].createOrReplaceTempView(name)
             except HeadwaterError:
                 raise
+            except SystemExit as error:
+                raise InvalidRequest(
+                    f"{_place(error, flow)}: {flow.name!r} cannot be planned: "
+                    "it ends the program that plans it",
+                    hint="end the body with: return <DataFrame>",
+                ) from error
             except Exception as error:  # a body may raise anything
                 raise self._cannot_plan(flow, error) from error
+
+    def _take_names_back(self) -> None:
+        """The session is shared: another query means its own inputs by the same names."""
+        for name in self._named:
+            self._spark.catalog.dropTempView(name)
 
     def _frame(self, name: str, flow: Flow) -> DataFrame:
         opening = self._upstream.opening
@@ -98,8 +115,10 @@ class Inputs:
             raise circle([*opening[opening.index(name) :], name], flow.location)
         if name not in self._frames:
             opening.append(name)
-            self._frames[name] = self._open(self._graph.datasets[name])
-            opening.pop()
+            try:
+                self._frames[name] = self._open(self._graph.datasets[name])
+            finally:
+                opening.pop()
         return self._frames[name]
 
     def _call(self, flow: Flow) -> DataFrame:
@@ -142,17 +161,21 @@ class Inputs:
 
     def _stream(self, topic: Topic) -> DataFrame:
         self.topics[topic.name] = topic.topic
-        reader = (
-            self._spark.readStream.format(FORMAT)
-            .options(**self._where.options())
-            .option("subscribe", topic.topic)
-            .option("startingOffsets", "earliest")
-            .option("queryName", self._checkpoint.query)
-            .options(**topic.options)
-        )
+        options = {
+            **self._where.options(),
+            "subscribe": topic.topic,
+            "startingOffsets": "earliest",
+            "queryName": self._checkpoint.query,
+            **topic.options,
+        }
         if topic.schema is not None:
-            reader = reader.option("valueSchema", topic.schema).option("valueFormat", "json")
-        frame = reader.load()
+            options |= {"valueSchema": topic.schema, "valueFormat": "json"}
+        if self._as_wholes:
+            folder = str(self._checkpoint.tables / topic.name)
+            whole = self._spark.read.format(WHOLE_FORMAT).option("folder", folder)
+            frame = whole.options(**options).load()
+        else:
+            frame = self._spark.readStream.format(FORMAT).options(**options).load()
         if topic.event_time is None or topic.watermark is None:
             return frame
         if topic.event_time not in frame.columns:
@@ -173,7 +196,7 @@ class Inputs:
             .option("valueFormat", "json")
             .option("queryName", self._checkpoint.query)
             .option("checkpoint", str(self._checkpoint.spark))
-            .option("folder", str(self._checkpoint.folder / "tables" / name))
+            .option("folder", str(self._checkpoint.tables / name))
             .options(**options)
             .load()
         )
@@ -182,11 +205,21 @@ class Inputs:
         """What its flows give; that they read something does not mean that this query does."""
         schemas = self._upstream.schemas
         if dataset.name not in schemas:
-            theirs = Inputs(self._graph, self._spark, self._where, self._checkpoint, self._upstream)
             flows = [each for each in self._graph.flows if each.target == dataset.name]
-            results = [flatten_windows(theirs.result(each)).schema for each in flows]
+            results = [flatten_windows(self._theirs(each)).schema for each in flows]
             schemas[dataset.name] = as_read(written(each) for each in results)
         return schemas[dataset.name]
+
+    def _theirs(self, flow: Flow) -> DataFrame:
+        """The result of another query; as a stream, if it can be one."""
+        world = (self._graph, self._spark, self._where, self._checkpoint, self._upstream)
+        try:
+            return Inputs(*world).result(flow)
+        except InvalidRequest as refusal:
+            try:
+                return Inputs(*world, as_wholes=True).result(flow)
+            except InvalidRequest:
+                raise refusal from None
 
     def _missing_table(self, error: AnalysisException) -> str | None:
         if error.getCondition() != NO_SUCH_TABLE:
@@ -196,7 +229,7 @@ class Inputs:
         return name if name in self._graph.datasets and name not in self._named else None
 
     def _cannot_plan(self, flow: Flow, error: Exception) -> InvalidRequest:
-        where = of_error(error, flow.body) or flow.location
+        where = _place(error, flow)
         kind = "" if isinstance(error, AnalysisException) else f"{type(error).__name__}: "
         return InvalidRequest(
             f"{where}: {flow.name!r} cannot be planned: {kind}{self._reason(error)}"
@@ -204,6 +237,11 @@ class Inputs:
 
     def _reason(self, error: Exception) -> str:
         return in_one_sentence(error, self._checkpoint.folder)
+
+
+def _place(error: BaseException, flow: Flow) -> Location:
+    """The line of the body that led to the error."""
+    return of_error(error, flow.body) or flow.location
 
 
 def _refuse_without_key(changelog: Changelog, columns: list[str]) -> None:

@@ -2,23 +2,29 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from headwater.errors import InvalidRequest
-from headwater.streams.datasets import Changelog, Dataset, Flow, MaterializedView, Table, Topic
+from headwater.streams.datasets import (
+    Changelog,
+    Dataset,
+    Flow,
+    MaterializedView,
+    Table,
+    Topic,
+    View,
+)
 from headwater.streams.graph import Graph
 from headwater.streams.options import Options
 from headwater.streams.run.checkpoints import Checkpoint
 from headwater.streams.run.definition import definition_of
 from headwater.streams.run.failures import in_one_sentence, message_of
-from headwater.streams.run.grouping import grouping_columns
 from headwater.streams.run.inputs import Inputs
+from headwater.streams.run.kept_or_anew import computed
 from headwater.streams.run.records import (
-    flatten_windows,
     refuse_twins,
     refuse_unfit,
     to_records,
@@ -30,10 +36,10 @@ from headwater.streams.run.settings import in_force, in_own_session
 from headwater.streams.run.signature import Signature, state_of
 from headwater.streams.run.state_keys import state_keys_of
 from headwater.streams.run.state_types import state_types_of
+from headwater.streams.run.stream_check import OutputMode, refusal_of
 from headwater.streams.run.surroundings import Surroundings
+from headwater.streams.run.view_key import ROW_KEY, with_key
 from headwater.streams.source.options import KNOWN
-
-OutputMode = Literal["append", "update"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,12 @@ class Planned:
         return f"{self.pipeline}.{self.flow.name}"
 
     @property
+    def schema_of_body(self) -> StructType:
+        """The same without what is added to it."""
+        added = () if self.output.key != (ROW_KEY,) else self.output.key
+        return StructType([each for each in self.schema.fields if each.name not in added])
+
+    @property
     def is_streaming(self) -> bool:
         return self.records.isStreaming
 
@@ -68,12 +80,25 @@ class Planned:
 def plan_all(graph: Graph, spark: SparkSession, where: Surroundings) -> list[Planned]:
     """Plan every query of a pipeline, and check what only all of them together show."""
     planned = [plan(graph, flow, spark, where) for flow in graph.queries]
+    _plan_unread_views(graph, spark, where)
     for output in graph.outputs:
-        given = [(each.flow, each.schema) for each in planned if each.output.name == output.name]
+        given = [
+            (each.flow, each.schema_of_body) for each in planned if each.output.name == output.name
+        ]
         refuse_unlike(output, given)
     # Once more, now that it is known what bodies read by name.
     graph.in_order([replace(each.flow, inputs=tuple(each.reads)) for each in planned])
     return planned
+
+
+def _plan_unread_views(graph: Graph, spark: SparkSession, where: Surroundings) -> None:
+    """All others were planned with the queries that read them."""
+    read = {needed for needed, _ in graph.edges()}
+    for flow in graph.flows:
+        if isinstance(graph.datasets[flow.target], View) and flow.target not in read:
+            checkpoint = where.checkpoints.of(graph.name, flow.name, 1)
+            with in_force(flow, spark):
+                Inputs(graph, spark, where, checkpoint).result(flow)
 
 
 def plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) -> Planned:
@@ -94,13 +119,13 @@ def _plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) ->
     output = graph.datasets[flow.target]
     assert isinstance(output, Table | MaterializedView)
     checkpoint = where.checkpoints.of(graph.name, flow.name, output.version)
-    inputs = Inputs(graph, spark, where, checkpoint)
-    result = inputs.result(flow)
+    inputs, result = computed(graph, flow, output, spark, where, checkpoint)
     refuse_twins(result.columns, output)
-    output = _with_key(output, result)
-    is_kept_by_key = isinstance(output, MaterializedView) and result.isStreaming
-    moved = moved_by(result, output.key) if is_kept_by_key else None
-    result = flatten_windows(result)
+    before = checkpoint.signature
+    output, rows = with_key(output, result, before.key if before else None)
+    may_move = isinstance(output, MaterializedView) and result.isStreaming
+    moved = moved_by(result, output.key) if may_move and output.key != (ROW_KEY,) else None
+    result = rows
     refuse_twins(result.columns, output)
     refuse_unfit(result.schema, output)
     try:
@@ -111,6 +136,8 @@ def _plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) ->
             f"{output.location}: a rule of {output.name!r} cannot be planned: {reason}"
         ) from error
     mode = _output_mode(spark, result, flow, output)
+    if records.isStreaming and refusal_of(spark, records, mode) is not None:
+        raise _bad_rule(spark, result, output, mode)
     if flow.spark_conf and not records.isStreaming:
         records = in_own_session(records, spark)
     schema = written(result.schema)
@@ -148,23 +175,6 @@ def _fails_on_data_loss(dataset: Dataset) -> bool:
     return Options(options, KNOWN).flag("failOnDataLoss", default=True)
 
 
-def _with_key(output: Table | MaterializedView, result: DataFrame) -> Table | MaterializedView:
-    """A view that names no key has that of its aggregation; one that is no stream may be a set of rows."""
-    if output.key or isinstance(output, Table):
-        return output
-    found = grouping_columns(result)
-    if not found and not result.isStreaming:
-        found = tuple(result.columns)
-    if not found:
-        raise InvalidRequest(
-            f"{output.location}: the key of {output.name!r} cannot be told from its query",
-            hint='name it: key="..." (for pyspark.pipelines: '
-            'table_properties={"headwater.key": "..."}); a total of all rows needs a column for it, '
-            'such as groupBy(F.lit("all").alias("scope"))',
-        )
-    return replace(output, key=found)
-
-
 def _output_mode(
     spark: SparkSession, frame: DataFrame, flow: Flow, output: Table | MaterializedView
 ) -> OutputMode:
@@ -181,7 +191,7 @@ def _output_mode(
     )
     refusals: list[AnalysisException] = []
     for mode in wanted:
-        refusal = _refusal(spark, frame, mode)
+        refusal = refusal_of(spark, frame, mode)
         if refusal is None:
             return mode
         refusals.append(refusal)
@@ -192,6 +202,22 @@ def _output_mode(
         if isinstance(output, Table)
         else "",
     )
+
+
+def _bad_rule(
+    spark: SparkSession, result: DataFrame, output: Table | MaterializedView, mode: OutputMode
+) -> InvalidRequest:
+    """Spark takes the result as a stream, but not with its rules; this says which one is to blame."""
+    for rule in output.expectations:
+        records = to_records(result, replace(output, expectations=(rule,)))
+        refusal = refusal_of(spark, records, mode)
+        if refusal is not None:
+            return InvalidRequest(
+                f"{output.location}: the rule {rule.name!r} of {output.name!r} "
+                f"cannot run on a stream: {_in_words([refusal])}",
+                hint="a rule is about one row at a time",
+            )
+    return InvalidRequest(f"{output.location}: the rules of {output.name!r} cannot run on a stream")
 
 
 def _refuse_unrefreshable(flow: Flow, output: Table | MaterializedView) -> None:
@@ -206,21 +232,6 @@ def _refuse_unrefreshable(flow: Flow, output: Table | MaterializedView) -> None:
             f"{output.location}: {output.name!r} is no stream, so its rows cannot go to quarantine",
             hint="use warn, drop or fail",
         )
-
-
-def _refusal(spark: SparkSession, frame: DataFrame, mode: OutputMode) -> AnalysisException | None:
-    """What Spark has against this plan in this mode."""
-    jvm = spark._jvm  # noqa: SLF001
-    assert jvm is not None
-    modes = jvm.org.apache.spark.sql.streaming.OutputMode
-    chosen = modes.Update() if mode == "update" else modes.Append()
-    plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
-    try:
-        checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
-        checker.checkForStreaming(plan, chosen)
-    except AnalysisException as error:
-        return error
-    return None
 
 
 def _in_words(refusals: Sequence[AnalysisException]) -> str:

@@ -3,6 +3,7 @@
 The form is the contract of `docs/formats/views.md`; Spark writes it, no row passes through Python.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -43,20 +44,21 @@ def to_records(frame: DataFrame, output: Table | MaterializedView) -> DataFrame:
     """Turn flattened rows into the columns that the sink writes: key, value, topic, headers."""
     judged = expectations.apply(frame, output.expectations)
     columns = [each for each in frame.columns if each != DELETED]
-    value = F.to_json(F.struct(*(column(each) for each in columns)), _JSON)
+    value = as_json(columns)
     if DELETED in frame.columns:
         value = F.when(~expectations.is_deleted(frame), value)
-    key = (
-        F.to_json(F.struct(*(column(each) for each in output.key)), _JSON)
-        if output.key
-        else F.lit(None).cast("string")
-    )
+    key = as_json(output.key) if output.key else F.lit(None).cast("string")
     selected = [key.cast("binary").alias("key"), value.cast("binary").alias("value")]
     if any(rule.action == "quarantine" for rule in output.expectations):
         is_broken = F.size(expectations.BROKEN) > 0
         topic = F.when(is_broken, F.lit(output.quarantine)).otherwise(F.lit(output.topic))
         selected += [topic.alias("topic"), _rules_header(is_broken)]
     return judged.select(*selected)
+
+
+def as_json(columns: Iterable[str]) -> Column:
+    """These columns of a row as one object."""
+    return F.to_json(F.struct(*(column(each) for each in columns)), _JSON)
 
 
 def written(schema: StructType) -> StructType:

@@ -22,6 +22,7 @@ from headwater.streams.run.inputs import FORMAT
 from headwater.streams.run.plan import Planned
 from headwater.streams.run.status import WHOLE_RESULT
 from headwater.streams.run.surroundings import Surroundings
+from headwater.streams.whole.reads import Reads
 
 LOOK_S: Final = 1.0
 _REST: Final = 10
@@ -134,6 +135,9 @@ def refresh(spark: SparkSession, planned: Planned, where: Surroundings) -> Refre
     # Spark looks for data sources in the session of the thread.
     sessions = SparkSession._get_j_spark_session_class(spark._jvm)  # noqa: SLF001
     sessions.setActiveSession(spark._jsparkSession)  # noqa: SLF001
+    tables = planned.checkpoint.tables
+    for each in Reads.under(tables):  # of a refresh that was cut off
+        each.give_up()
     present = _one_per_key(planned).persist()
     try:
         topic = planned.output.topic
@@ -147,6 +151,8 @@ def refresh(spark: SparkSession, planned: Planned, where: Surroundings) -> Refre
         # One task is one transaction: readers see the whole refresh or nothing of it.
         writing = changed.coalesce(1).write.format(FORMAT).options(**options)
         writing.option("topic", topic).mode("append").save()
+        for each in Reads.under(tables):
+            each.done()
         return Refreshed(present.count(), _broken(present))
     finally:
         present.unpersist()
