@@ -75,6 +75,20 @@ def test_so_does_a_key_whose_columns_are_defined_apart_and_in_another_order() ->
     assert keys_in_rows(view)([row, row[:-1] + b',"n":2}']) is None
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_values_are_told_apart_whatever_is_in_them(place: int) -> None:
+    view = make_view("lines", {"id": "int", "n": "int"}, key=("id",))
+    rows = [b'{"id":1,"n":2}', b'{"id":2,"n":2}', b'{"id":3,"n":2}']
+    keys_of = keys_in_rows(view)
+    assert keys_of(rows) == [b'{"id":1}', b'{"id":2}', b'{"id":3}']
+    assert keys_of([]) == []
+    for odd in (b"", b"\n", rows[0] + b"\n", b"\n" + rows[0], rows[0] + b"\n" + rows[1]):
+        assert keys_of([*rows[:place], odd, *rows[place + 1 :]]) is None
+    # As many lines that are rows as there are values, but not one in each.
+    both, none = b"\n".join(rows[:2]), b"{}"
+    assert keys_of([both, none]) is None
+
+
 @pytest.mark.parametrize(
     "rest",
     [

@@ -1,11 +1,12 @@
 """Run a server of views in this process and say where it is."""
 
 import asyncio
+import gc
 import os
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from headwater.cli.logs import configure_logs
 from headwater.cli.session import Session
@@ -15,6 +16,9 @@ from headwater.config import ViewSettings
 if TYPE_CHECKING:
     from headwater.serve.run import ViewServer
 
+_GARBAGE_LOOKS: Final = (100_000, 20, 100)
+"""Records are read by the ten thousand: to look for garbage after every 700 is a quarter of the cost."""
+
 
 def run_views(session: Session, settings: ViewSettings, *, until_stdin_closes: bool) -> None:
     """Serve until stopped; the address is printed once requests are answered."""
@@ -22,6 +26,8 @@ def run_views(session: Session, settings: ViewSettings, *, until_stdin_closes: b
     from headwater.serve.run import ViewServer, keeps_views  # noqa: PLC0415  it needs the extra
 
     configure_logs(settings.log_level, settings.log_format)
+    gc.freeze()
+    gc.set_threshold(*_GARBAGE_LOOKS)
 
     def announce(server: ViewServer) -> None:
         address = f"http://{server.address}"
