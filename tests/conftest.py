@@ -10,14 +10,11 @@ import pytest
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
 from xdist.remote import Producer
-from xdist.scheduler import LoadScopeScheduling
 
 from rigs import effort
 from rigs.brokers import RIGS, Broker
 from rigs.process import Unavailable
-
-SPARK_TESTS = "streams"
-"""They share one session: a JVM takes seconds to start."""
+from rigs.scheduling import ByFile
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -34,23 +31,9 @@ def pytest_configure(config: pytest.Config) -> None:
     )
 
 
-class ByFile(LoadScopeScheduling):
-    """Tests run in several processes: a file in one of them, all that needs Spark in one."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return SPARK_TESTS if SPARK_TESTS in Path(file).parts else file
-
-
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
-    config.option.loadscopereorder = False  # What needs Spark takes longest, and begins.
+    config.option.loadscopereorder = False  # How many tests a file has says nothing of its time.
     return ByFile(config, log)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
-    yield
-    items.sort(key=lambda each: SPARK_TESTS not in each.path.parts)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
