@@ -10,6 +10,7 @@ import pytest
 
 import headwater
 from headwater.client import Client
+from headwater.client.shares import Shares
 
 RECORDS = 400
 
@@ -55,6 +56,23 @@ def test_a_member_that_comes_later_reads_its_share(
         both = first + second.result()
     assert sorted(both) == [*range(RECORDS)]
     assert has_begun.is_set()
+
+
+def test_what_a_member_is_about_to_get_is_not_left_to_somebody_else(
+    client: Client, filled: str, group: str
+) -> None:
+    reader = confluent_kafka.Consumer(
+        {"bootstrap.servers": client.connection.address.bootstrap, "group.id": group}
+    )
+    with closing(reader):
+        reader.subscribe([filled])
+        while len(reader.assignment()) < 2:
+            reader.poll(0.05)
+        to_the_end = client._range("start", "end")
+        world = (to_the_end, client.admin.groups, client._log)
+        partitions = [(filled, 0), (filled, 1)]
+        assert not Shares(group, reader.memberid, *world).are_settled(partitions)
+        assert Shares(group, lambda: "another member", *world).are_settled(partitions)
 
 
 @pytest.mark.timeout(30)

@@ -84,7 +84,8 @@ class Consumer:
             self._kafka = confluent_kafka.Consumer(
                 connection.settings(CONSUMING, group, options or {})
             )
-        self._shares = reading.group and Shares(reading.group, reading.offsets, groups, log)
+        member = self._kafka.memberid
+        self._shares = reading.group and Shares(reading.group, member, reading.offsets, groups, log)
         self._assignment = Assignment(self._kafka, reading, log, timeout_s, self._forget)
         try:
             self._assignment.begin()

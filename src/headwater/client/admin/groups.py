@@ -13,7 +13,6 @@ from headwater.client.admin.standings import (
     GroupDetails,
     Partition,
     Standings,
-    owners_in,
     parse_state,
     state_of,
 )
@@ -165,11 +164,17 @@ class Groups:
         """Where the group stands; nothing if there is no such group."""
         return self._standings.committed([group])[group]
 
-    def owned(self, group: str) -> frozenset[Partition]:
-        """What its members read now; nothing while it is being shared out anew."""
+    def owned_by_others(self, group: str, member: str | None) -> frozenset[Partition]:
+        """What all members but this one read now; nothing while it is being shared out anew."""
         found = self._standings.members([group])[group]
-        is_settled = found is not None and state_of(found) == STABLE
-        return frozenset(owners_in(found)) if is_settled else frozenset()
+        if found is None or state_of(found) != STABLE:
+            return frozenset()
+        return frozenset(
+            (place.topic, place.partition)
+            for each in found.members
+            if each.member_id != member
+            for place in each.assignment.topic_partitions
+        )
 
     def _partitions(
         self, group: str, before: dict[Partition, int], topics: Iterable[str] | None
