@@ -292,7 +292,7 @@ async def _send_again(broker: EmbeddedBroker, marks: list[object]) -> list[objec
     place = TopicPartition(sent.topic, sent.partition)
     version = 2 if client.dialect.bumps_epochs else 0
     if not client.dialect.bumps_epochs:
-        assert not broker.transactions.add(client.transactional_id, me, {place}, version)
+        assert not broker.transactions.add_ahead(client.transactional_id, me, {place}, version)
         await broker.transactions.ready_to_write(client.transactional_id)
     request = ProduceRequest(
         transactional_id=client.transactional_id,

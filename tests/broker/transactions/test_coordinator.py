@@ -60,7 +60,7 @@ async def test_nobody_is_told_of_what_is_not_durable(rig: Rig) -> None:
     assert await adding is NONE
 
 
-async def next_begun_with_complete_unsynced(rig: Rig) -> ProducerIdAndEpoch:
+async def next_begun_with_complete_unsynced(rig: Rig, version: int = OLD) -> ProducerIdAndEpoch:
     """A client has ended one transaction and added a partition to the next; nothing of that is durable."""
     producer = await rig.started()
     await rig.add(producer)
@@ -69,7 +69,7 @@ async def next_begun_with_complete_unsynced(rig: Rig) -> ProducerIdAndEpoch:
     rig.journal.hold()
     rig.markers.release()
     await rig.transactions.ready("x")
-    assert rig.transactions.add("x", producer, {ONE}, OLD) is NONE
+    assert rig.transactions.add_ahead("x", producer, {ONE}, version) is NONE
     assert rig.state is ONGOING
     return producer
 
@@ -92,6 +92,18 @@ async def test_nothing_of_an_old_client_follows_a_transaction_whose_complete_may
     assert rig.journal.synced == len(rig.journal.records)
     rig.transactions.refuse_early("x")
     assert rig.transactions.verify("x", producer, ONE) is NONE
+
+
+@scenario
+async def test_client_that_bumps_no_epochs_waits_whatever_version_it_adds_partitions_with(
+    rig: Rig,
+) -> None:
+    await next_begun_with_complete_unsynced(rig, version=NEW)
+
+    with pytest.raises(TooEarly):
+        rig.transactions.refuse_early("x")
+
+    rig.journal.release()
 
 
 @scenario

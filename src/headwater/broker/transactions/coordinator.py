@@ -29,7 +29,6 @@ from headwater.broker.transactions.late_requests import LateRequests
 from headwater.broker.transactions.records import decode_transaction, encode_transaction
 from headwater.broker.transactions.settings import TransactionSettings
 from headwater.broker.transactions.transaction import (
-    BUMPS_EPOCHS,
     Transaction,
     TransactionState,
 )
@@ -197,12 +196,7 @@ class Transactions:
         partitions: AbstractSet[TopicPartition],
         version: int,
     ) -> ErrorCode:
-        """Add partitions to the transaction at once; who is told of a write waits for `durable` first.
-
-        Before version 2 they are added ahead of what is written there, and that waits for the sync. After a
-        crash a transaction whose Complete is lost gets its markers once more; they would end what follows
-        it in the same epoch, so nothing does before Complete is durable.
-        """
+        """Add partitions to the transaction at once; who is told of a write waits for `durable` first."""
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST
         transaction = self.find(transactional_id)
@@ -216,10 +210,26 @@ class Transactions:
             self._take(outcome)
         except HeadwaterError as error:
             return code_after(error)
-        if version < BUMPS_EPOCHS:
+        return ErrorCode.NONE
+
+    def add_ahead(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: AbstractSet[TopicPartition],
+        version: int,
+    ) -> ErrorCode:
+        """Add partitions for a client that says so before it writes: what it writes waits for the sync.
+
+        Such a client may have one epoch for all its transactions, whatever versions it speaks. After a
+        crash a transaction whose Complete is lost gets its markers once more; they would end what follows
+        it in the same epoch, so nothing does before Complete is durable.
+        """
+        added = self.add(transactional_id, producer, partitions, version)
+        if added is ErrorCode.NONE:
             synced = self._ahead[transactional_id] = self._journal.durable()
             synced.add_done_callback(partial(self._caught_up, transactional_id))
-        return ErrorCode.NONE
+        return added
 
     def _caught_up(self, transactional_id: str, synced: asyncio.Future[None]) -> None:
         if self._ahead.get(transactional_id) is synced and not synced.exception():
