@@ -161,16 +161,54 @@ async def test_requests_wait_while_a_transaction_is_being_ended(rig: Rig) -> Non
 async def test_requests_are_refused_while_markers_cannot_be_written(rig: Rig) -> None:
     producer = await rig.started()
     await rig.add(producer)
-    rig.markers.is_failing = True
+    rig.markers.failing = {ONE}
     assert (await rig.end(producer)).error is NONE
     await settle()
 
     assert (await rig.init()).error is ErrorCode.CONCURRENT_TRANSACTIONS
     assert await rig.add(producer, TWO) is ErrorCode.CONCURRENT_TRANSACTIONS
     assert (await rig.end(producer)).error is ErrorCode.CONCURRENT_TRANSACTIONS
-    rig.markers.is_failing = False
+    rig.markers.failing = set()
     await rig.pass_time(1)
     assert await rig.add(producer, TWO) is NONE
+
+
+@scenario
+async def test_marker_is_written_once_while_that_of_another_partition_cannot_be(rig: Rig) -> None:
+    producer = await rig.started()
+    await rig.add(producer, ONE, TWO)
+    rig.markers.failing = {ONE}
+    await rig.end(producer)
+    await settle()
+    for _ in range(3):
+        await rig.pass_time(1)
+    assert rig.markers.places == [TWO]
+
+    rig.markers.failing = set()
+    await rig.pass_time(1)
+    assert rig.state is COMPLETE_COMMIT
+    assert rig.markers.places == [TWO, ONE]
+    await rig.add(producer, TWO)
+    await rig.end(producer)
+    await rig.transactions.ready("x")
+    assert rig.markers.places == [TWO, ONE, TWO]
+
+
+@scenario
+async def test_markers_are_written_once_while_the_end_cannot_be_written_down(rig: Rig) -> None:
+    producer = await rig.started()
+    await rig.add(producer)
+    rig.markers.hold()
+    await rig.end(producer)
+    rig.journal.is_full = True
+    rig.markers.release()
+    await rig.transactions.ready("x")
+    await rig.pass_time(1)
+    rig.journal.is_full = False
+    await rig.pass_time(1)
+
+    assert rig.state is COMPLETE_COMMIT
+    assert rig.markers.places == [ONE]
 
 
 @scenario
@@ -294,13 +332,13 @@ async def test_lost_complete_record_costs_only_a_second_marker(rig: Rig) -> None
 async def test_markers_that_fail_are_tried_again_and_the_outcome_stays(rig: Rig) -> None:
     producer = await rig.started()
     await rig.add(producer)
-    rig.markers.is_failing = True
+    rig.markers.failing = {ONE}
     assert (await rig.end(producer)).error is NONE
     assert rig.state is PREPARE_COMMIT
     assert await rig.add(producer) is ErrorCode.CONCURRENT_TRANSACTIONS
     await rig.pass_time(1)
     assert rig.state is PREPARE_COMMIT
-    rig.markers.is_failing = False
+    rig.markers.failing = set()
     await rig.pass_time(1)
 
     assert rig.state is COMPLETE_COMMIT
