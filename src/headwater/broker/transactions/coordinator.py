@@ -69,6 +69,7 @@ class Transactions:
         self._journal = journal
         self._producer_ids = producer_ids
         self._transactions: dict[str, Transaction] = {}
+        self._replayed: dict[bytes, bytes | None] = {}
         self._sooner = asyncio.Event()
         self._deadlines = Deadlines(on_sooner=self._sooner.set)
         self._due: dict[str, Deadline] = {}
@@ -88,15 +89,16 @@ class Transactions:
     # Life
 
     def replay(self, key: bytes, value: bytes | None) -> None:
-        """Take in one record of the journal, in the journal's order."""
-        transactional_id, transaction = decode_transaction(key, value)
-        if transaction is None:
-            self._transactions.pop(transactional_id, None)
-        else:
-            self._transactions[transactional_id] = transaction
+        """Take in one record of the journal, in its order; `resume` reads the last of each key."""
+        self._replayed[key] = value
 
     async def resume(self) -> None:
         """Begin to serve what was replayed: what was decided is carried out, timeouts go on."""
+        for key, value in self._replayed.items():
+            transactional_id, found = decode_transaction(key, value)
+            if found is not None:
+                self._transactions[transactional_id] = found
+        self._replayed.clear()
         for transaction in self:
             if transaction.state is TransactionState.ONGOING:
                 age_ms = max(0, self._clock.now_ms() - transaction.started_at_ms)
