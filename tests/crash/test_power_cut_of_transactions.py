@@ -54,7 +54,7 @@ def test_what_follows_a_commit_is_never_committed_with_it(tmp_path: Path, dialec
             disk.recording.mark(number)
             client.commit()
     random = Random(1)
-    for at, attempt in product(range(begin, len(disk.recording)), range(4)):
+    for at, attempt in product(range(begin, len(disk.recording)), range(2)):
         left = tmp_path / f"cut-{at}-{attempt}"
         disk.recording.leave(at, left, file_by_file(random))
         asked = disk.recording.marks(at)
