@@ -53,15 +53,16 @@ def test_delayed_end_txn_does_not_end_a_later_transaction(
     assert committed_values(new, "orders") == [b"first", b"second", b"third"]
 
 
+@pytest.mark.parametrize("version", [3, 5])
 def test_delayed_add_partitions_does_not_begin_a_transaction(
-    connections: tuple[Connection, Connection], producer: Transactional
+    connections: tuple[Connection, Connection], producer: Transactional, version: int
 ) -> None:
     old, new = connections
     producer.commit()
     late = Transactional(old, "app", OLD, producer_id=producer.producer_id, epoch=producer.epoch)
 
     with pytest.raises(ConnectionError):
-        late.add(("orders", 0))
+        late.add(("orders", 0), version=version)
 
     assert state_of(new, "app") == "CompleteCommit"
 

@@ -154,6 +154,10 @@ def test_transactions_are_listed_by_pattern(
 
     found = listed(connection, transactional_id_pattern=f"{name}-app-.*")
     assert found.keys() == {f"{name}-app-1", f"{name}-app-2"}
+    # As Java's Pattern.quote writes one id.
+    assert listed(connection, transactional_id_pattern=f"\\Q{name}-app-1\\E").keys() == {
+        f"{name}-app-1"
+    }
     # The whole id must match.
     assert not listed(connection, transactional_id_pattern=f"{name}-app")
     assert f"{name}-other" in listed(connection, transactional_id_pattern="")

@@ -19,10 +19,14 @@ class Dialect:
     end_txn: int
     offsets: int
     bumps_epochs: bool
+    add: int = 3
 
 
 OLD: Final = Dialect(produce=9, end_txn=3, offsets=3, bumps_epochs=False)
+NEWER: Final = Dialect(produce=11, end_txn=4, offsets=4, bumps_epochs=False, add=5)
+"""As some clients speak (@platformatic/kafka): an old one, but for the versions of some requests."""
 NEW: Final = Dialect(produce=12, end_txn=5, offsets=5, bumps_epochs=True)
+FIRST_ADD_FOR_SEVERAL: Final = 4
 BUSY: Final = {
     ErrorCode.concurrent_transactions,
     ErrorCode.coordinator_not_available,
@@ -57,19 +61,28 @@ class Transactional:
             **fields,
         )
 
-    def add(self, *places: Place, version: int = 3) -> list[ErrorCode]:
+    def add(self, *places: Place, version: int | None = None) -> list[ErrorCode]:
         """AddPartitionsToTxn as clients send it; returns the answer for each place."""
-        response = self.connection.request(
-            "add_partitions_to_txn",
-            version,
-            v3_and_below_transactional_id=self.transactional_id,
-            v3_and_below_producer_id=self.producer_id,
-            v3_and_below_producer_epoch=self.epoch,
-            v3_and_below_topics=_by_topic(places),
-        )
+        version = self.dialect.add if version is None else version
+        fields = {
+            "transactional_id": self.transactional_id,
+            "producer_id": self.producer_id,
+            "producer_epoch": self.epoch,
+            "topics": _by_topic(places),
+        }
+        if version >= FIRST_ADD_FOR_SEVERAL:
+            transactions = [{"verify_only": False, **fields}]
+            response = self.connection.request(
+                "add_partitions_to_txn", version, transactions=transactions
+            )
+            topics = response.results_by_transaction[0].topic_results
+        else:
+            old_fields = {f"v3_and_below_{name}": each for name, each in fields.items()}
+            response = self.connection.request("add_partitions_to_txn", version, **old_fields)
+            topics = response.results_by_topic_v3_and_below
         found = {
             (topic.name, each.partition_index): each.partition_error_code
-            for topic in response.results_by_topic_v3_and_below
+            for topic in topics
             for each in topic.results_by_partition
         }
         return [found[place] for place in places]

@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from broker.calls import wait_until
 from conformance.batches import batch
 from conformance.calls import produce
+from conformance.calls import read_all as read_topic
 from conformance.raw import Connection, ErrorCode
 from conformance.transactional import Transactional, committed_values, state_of
 from headwater.errors import StorageFailed
@@ -282,6 +283,9 @@ def test_decided_transaction_waits_for_space_for_its_markers(
     transactional.await_state("CompleteCommit")
     for topic, value in (("orders", b"order"), ("payments", b"payment")):
         assert committed_values(transactional.connection, topic) == [value]
+        assert len(read_topic(transactional.connection, topic)) == 2, (
+            "one marker, not one per attempt"
+        )
 
 
 def test_decided_transaction_is_carried_out_after_a_restart_from_a_broken_disk(

@@ -13,7 +13,7 @@ from random import Random
 
 from conformance.batches import Record, now_ms
 from conformance.raw import Connection, ErrorCode
-from conformance.transactional import NEW, OLD, Transactional, committed_values
+from conformance.transactional import NEW, NEWER, OLD, Transactional, committed_values
 from crash.uneven_syncs import uneven
 from headwater.broker.broker import Broker as EmbeddedBroker
 from headwater.broker.context import RequestContext
@@ -162,7 +162,7 @@ class TransactionWorkload:
     def _connect(self) -> None:
         self.connection = Connection(self.broker.bootstrap)
         for number in range(PRODUCERS):
-            dialect = OLD if number % 2 else NEW
+            dialect = (NEW, OLD, NEWER)[number % 3]
             producer = Transactional(self.connection, f"app-{number}", dialect)
             self.clients.append(Client(number, producer))
             self._start(self.clients[-1])
@@ -292,7 +292,7 @@ async def _send_again(broker: EmbeddedBroker, marks: list[object]) -> list[objec
     place = TopicPartition(sent.topic, sent.partition)
     version = 2 if client.dialect.bumps_epochs else 0
     if not client.dialect.bumps_epochs:
-        assert not broker.transactions.add(client.transactional_id, me, {place}, version)
+        assert not broker.transactions.add_ahead(client.transactional_id, me, {place}, version)
         await broker.transactions.ready_to_write(client.transactional_id)
     request = ProduceRequest(
         transactional_id=client.transactional_id,

@@ -12,7 +12,9 @@ NAME: Final = "__transaction_state"
 CONFIGS: Final = {
     "cleanup.policy": "compact",
     "compression.type": "uncompressed",
-    "segment.bytes": "104857600",
+    # Every start reads all of it: what is outdated goes soon, and who else reads it has a minute.
+    "segment.bytes": "8388608",
+    "delete.retention.ms": "60000",
 }
 
 

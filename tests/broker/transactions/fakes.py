@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import count
 
 from broker.groups.fakes import HandClock
@@ -9,7 +10,7 @@ from headwater.broker.groups.records import Record, TopicPartition
 from headwater.broker.transactions.coordinator import Answer, Transactions
 from headwater.broker.transactions.settings import TransactionSettings
 from headwater.broker.transactions.transaction import Transaction, TransactionState
-from headwater.errors import StorageFailed
+from headwater.errors import HeadwaterError, StorageFailed
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.record_batch import ProducerIdAndEpoch
 
@@ -60,19 +61,24 @@ class MemoryMarkers:
         self._journal = journal
         self.written: list[Transaction] = []
         self.is_written = asyncio.Event()
-        self.is_failing = False
+        self.places: list[TopicPartition] = []
+        self.failing: set[TopicPartition] = set()
         self._open = asyncio.Event()
         self._open.set()
 
-    async def write(self, transaction: Transaction) -> None:
+    async def write(
+        self, transaction: Transaction, partitions: AbstractSet[TopicPartition]
+    ) -> dict[TopicPartition, HeadwaterError]:
         assert self._journal.synced == len(self._journal.records), (
             "markers before Prepare is durable"
         )
         await self._open.wait()
-        if self.is_failing:
-            raise StorageFailed("no space")
-        self.written.append(transaction)
-        self.is_written.set()
+        refused = partitions & self.failing
+        self.places += partitions - refused
+        if not refused:
+            self.written.append(transaction)
+            self.is_written.set()
+        return {each: StorageFailed("no space") for each in refused}
 
     def hold(self) -> None:
         self._open.clear()

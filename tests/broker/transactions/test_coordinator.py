@@ -6,9 +6,9 @@ import pytest
 
 from broker.transactions.fakes import DAY_MS, NEW, NONE, OLD, ONE, TWO, Rig, scenario, settle
 from headwater.broker.transactions.endings import TooEarly
+from headwater.broker.transactions.records import decode_transaction
 from headwater.broker.transactions.transaction import (
     LAST_USED_EPOCH,
-    Transaction,
     TransactionState,
 )
 from headwater.errors import Superseded
@@ -60,7 +60,7 @@ async def test_nobody_is_told_of_what_is_not_durable(rig: Rig) -> None:
     assert await adding is NONE
 
 
-async def next_begun_with_complete_unsynced(rig: Rig) -> ProducerIdAndEpoch:
+async def next_begun_with_complete_unsynced(rig: Rig, version: int = OLD) -> ProducerIdAndEpoch:
     """A client has ended one transaction and added a partition to the next; nothing of that is durable."""
     producer = await rig.started()
     await rig.add(producer)
@@ -69,7 +69,7 @@ async def next_begun_with_complete_unsynced(rig: Rig) -> ProducerIdAndEpoch:
     rig.journal.hold()
     rig.markers.release()
     await rig.transactions.ready("x")
-    assert rig.transactions.add("x", producer, {ONE}, OLD) is NONE
+    assert rig.transactions.add_ahead("x", producer, {ONE}, version) is NONE
     assert rig.state is ONGOING
     return producer
 
@@ -92,6 +92,18 @@ async def test_nothing_of_an_old_client_follows_a_transaction_whose_complete_may
     assert rig.journal.synced == len(rig.journal.records)
     rig.transactions.refuse_early("x")
     assert rig.transactions.verify("x", producer, ONE) is NONE
+
+
+@scenario
+async def test_client_that_bumps_no_epochs_waits_whatever_version_it_adds_partitions_with(
+    rig: Rig,
+) -> None:
+    await next_begun_with_complete_unsynced(rig, version=NEW)
+
+    with pytest.raises(TooEarly):
+        rig.transactions.refuse_early("x")
+
+    rig.journal.release()
 
 
 @scenario
@@ -149,16 +161,54 @@ async def test_requests_wait_while_a_transaction_is_being_ended(rig: Rig) -> Non
 async def test_requests_are_refused_while_markers_cannot_be_written(rig: Rig) -> None:
     producer = await rig.started()
     await rig.add(producer)
-    rig.markers.is_failing = True
+    rig.markers.failing = {ONE}
     assert (await rig.end(producer)).error is NONE
     await settle()
 
     assert (await rig.init()).error is ErrorCode.CONCURRENT_TRANSACTIONS
     assert await rig.add(producer, TWO) is ErrorCode.CONCURRENT_TRANSACTIONS
     assert (await rig.end(producer)).error is ErrorCode.CONCURRENT_TRANSACTIONS
-    rig.markers.is_failing = False
+    rig.markers.failing = set()
     await rig.pass_time(1)
     assert await rig.add(producer, TWO) is NONE
+
+
+@scenario
+async def test_marker_is_written_once_while_that_of_another_partition_cannot_be(rig: Rig) -> None:
+    producer = await rig.started()
+    await rig.add(producer, ONE, TWO)
+    rig.markers.failing = {ONE}
+    await rig.end(producer)
+    await settle()
+    for _ in range(3):
+        await rig.pass_time(1)
+    assert rig.markers.places == [TWO]
+
+    rig.markers.failing = set()
+    await rig.pass_time(1)
+    assert rig.state is COMPLETE_COMMIT
+    assert rig.markers.places == [TWO, ONE]
+    await rig.add(producer, TWO)
+    await rig.end(producer)
+    await rig.transactions.ready("x")
+    assert rig.markers.places == [TWO, ONE, TWO]
+
+
+@scenario
+async def test_markers_are_written_once_while_the_end_cannot_be_written_down(rig: Rig) -> None:
+    producer = await rig.started()
+    await rig.add(producer)
+    rig.markers.hold()
+    await rig.end(producer)
+    rig.journal.is_full = True
+    rig.markers.release()
+    await rig.transactions.ready("x")
+    await rig.pass_time(1)
+    rig.journal.is_full = False
+    await rig.pass_time(1)
+
+    assert rig.state is COMPLETE_COMMIT
+    assert rig.markers.places == [ONE]
 
 
 @scenario
@@ -282,13 +332,13 @@ async def test_lost_complete_record_costs_only_a_second_marker(rig: Rig) -> None
 async def test_markers_that_fail_are_tried_again_and_the_outcome_stays(rig: Rig) -> None:
     producer = await rig.started()
     await rig.add(producer)
-    rig.markers.is_failing = True
+    rig.markers.failing = {ONE}
     assert (await rig.end(producer)).error is NONE
     assert rig.state is PREPARE_COMMIT
     assert await rig.add(producer) is ErrorCode.CONCURRENT_TRANSACTIONS
     await rig.pass_time(1)
     assert rig.state is PREPARE_COMMIT
-    rig.markers.is_failing = False
+    rig.markers.failing = set()
     await rig.pass_time(1)
 
     assert rig.state is COMPLETE_COMMIT
@@ -483,10 +533,8 @@ async def test_every_step_is_in_the_journal(rig: Rig) -> None:
     await rig.end(producer)
     states = []
     for key, value in rig.journal.records:
-        replica = rig.coordinator()
-        replica.replay(key, value)
-        (found,) = replica
-        assert isinstance(found, Transaction)
+        _, found = decode_transaction(key, value)
+        assert found is not None
         states.append((found.state.shown, len(found.partitions)))
 
     assert states == [

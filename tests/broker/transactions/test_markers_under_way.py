@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ import pytest
 from broker.calls import create_topic
 from conformance.raw import Connection, ErrorCode
 from conformance.transactional import NEW, OLD, Dialect, Transactional
+from headwater.broker.groups.records import TopicPartition
 from headwater.broker.transactions.markers import PartitionMarkers
 from headwater.broker.transactions.transaction import Transaction
+from headwater.errors import HeadwaterError
 from headwater.log.partition import Appended, PartitionLog
 from headwater.testing import Broker
 
@@ -37,9 +40,11 @@ class Markers:
 def markers(monkeypatch: pytest.MonkeyPatch) -> Markers:
     made, write = Markers(), PartitionMarkers.write
 
-    async def write_when_released(self: PartitionMarkers, transaction: Transaction) -> None:
+    async def write_when_released(
+        self: PartitionMarkers, transaction: Transaction, partitions: AbstractSet[TopicPartition]
+    ) -> dict[TopicPartition, HeadwaterError]:
         await made.wait()
-        await write(self, transaction)
+        return await write(self, transaction, partitions)
 
     monkeypatch.setattr(PartitionMarkers, "write", write_when_released)
     return made

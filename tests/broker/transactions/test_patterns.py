@@ -17,6 +17,11 @@ from headwater.errors import InvalidRequest
         ("app?-1", "ap-1", True),
         ("(?:a|b)c{2,3}", "bccc", True),
         ("", "app", False),
+        (r"\Qa.p\E", "a.p", True),
+        (r"\Qa.p\E", "abp", False),
+        (r"\Qapp(*\E-\d+", "app(*-17", True),
+        (r"x\Q.*", "x.*", True),
+        (r"\\Q.", r"\Qx", True),
     ],
 )
 def test_usual_patterns_match_whole_ids(pattern: str, name: str, is_match: bool) -> None:

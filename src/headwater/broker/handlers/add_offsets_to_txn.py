@@ -20,7 +20,7 @@ async def add_offsets_to_txn(
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     transactions.refuse_late(CHANNEL, request.transactional_id, producer, context.connection)
     await transactions.ready(request.transactional_id)
-    code = transactions.add(request.transactional_id, producer, {OFFSETS}, 0)
+    code = transactions.add_ahead(request.transactional_id, producer, {OFFSETS}, 0)
     if code is ErrorCode.PRODUCER_FENCED and context.version < FIRST_VERSION_WITH_FENCED:
         code = ErrorCode.INVALID_PRODUCER_EPOCH
     return AddOffsetsToTxnResponse(error_code=code)

@@ -1,6 +1,6 @@
 """AddPartitionsToTxn: the partitions that a transaction writes to; since version 4, for several at once.
 
-Clients use versions up to 3; later ones are for brokers, which also ask whether a partition was added.
+Later ones are for brokers, which also ask whether a partition was added; some clients use them too.
 """
 
 from collections.abc import Sequence
@@ -30,6 +30,8 @@ async def add_partitions_to_txn(
     request: AddPartitionsToTxnRequest, context: RequestContext
 ) -> AddPartitionsToTxnResponse:
     if context.version >= FIRST_VERSION_OF_BROKERS:
+        for each in request.transactions:
+            _refuse_late(each, context)
         return AddPartitionsToTxnResponse(
             results_by_transaction=[
                 AddPartitionsToTxnResult(
@@ -45,13 +47,17 @@ async def add_partitions_to_txn(
         producer_epoch=request.v3_and_below_producer_epoch,
         topics=request.v3_and_below_topics,
     )
-    producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
-    context.broker.transactions.refuse_late(
-        CHANNEL, transaction.transactional_id, producer, context.connection
-    )
+    _refuse_late(transaction, context)
     return AddPartitionsToTxnResponse(
         results_by_topic_v3_and_below=await _add(transaction, context)
     )
+
+
+def _refuse_late(transaction: AddPartitionsToTxnTransaction, context: RequestContext) -> None:
+    if not transaction.verify_only:
+        context.broker.transactions.refuse_late(
+            CHANNEL, transaction.transactional_id, _producer_of(transaction), context.connection
+        )
 
 
 async def _add(
@@ -86,7 +92,7 @@ async def _ask(
     context: RequestContext,
 ) -> dict[TopicPartition, ErrorCode]:
     transactions = context.broker.transactions
-    producer = ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
+    producer = _producer_of(transaction)
     if transaction.verify_only:
         return {
             each: transactions.verify(transaction.transactional_id, producer, each)
@@ -94,10 +100,14 @@ async def _ask(
         }
     version = BUMPS_EPOCHS if context.version >= FIRST_VERSION_OF_BROKERS else 0
     await transactions.ready(transaction.transactional_id)
-    code = transactions.add(transaction.transactional_id, producer, set(partitions), version)
+    code = transactions.add_ahead(transaction.transactional_id, producer, set(partitions), version)
     if code is ErrorCode.PRODUCER_FENCED and context.version < FIRST_VERSION_WITH_FENCED:
         code = ErrorCode.INVALID_PRODUCER_EPOCH
     return dict.fromkeys(partitions, code)
+
+
+def _producer_of(transaction: AddPartitionsToTxnTransaction) -> ProducerIdAndEpoch:
+    return ProducerIdAndEpoch(transaction.producer_id, transaction.producer_epoch)
 
 
 def _results(

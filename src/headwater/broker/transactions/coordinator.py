@@ -29,7 +29,6 @@ from headwater.broker.transactions.late_requests import LateRequests
 from headwater.broker.transactions.records import decode_transaction, encode_transaction
 from headwater.broker.transactions.settings import TransactionSettings
 from headwater.broker.transactions.transaction import (
-    BUMPS_EPOCHS,
     Transaction,
     TransactionState,
 )
@@ -70,6 +69,7 @@ class Transactions:
         self._journal = journal
         self._producer_ids = producer_ids
         self._transactions: dict[str, Transaction] = {}
+        self._replayed: dict[bytes, bytes | None] = {}
         self._sooner = asyncio.Event()
         self._deadlines = Deadlines(on_sooner=self._sooner.set)
         self._due: dict[str, Deadline] = {}
@@ -89,15 +89,16 @@ class Transactions:
     # Life
 
     def replay(self, key: bytes, value: bytes | None) -> None:
-        """Take in one record of the journal, in the journal's order."""
-        transactional_id, transaction = decode_transaction(key, value)
-        if transaction is None:
-            self._transactions.pop(transactional_id, None)
-        else:
-            self._transactions[transactional_id] = transaction
+        """Take in one record of the journal, in its order; `resume` reads the last of each key."""
+        self._replayed[key] = value
 
     async def resume(self) -> None:
         """Begin to serve what was replayed: what was decided is carried out, timeouts go on."""
+        for key, value in self._replayed.items():
+            transactional_id, found = decode_transaction(key, value)
+            if found is not None:
+                self._transactions[transactional_id] = found
+        self._replayed.clear()
         for transaction in self:
             if transaction.state is TransactionState.ONGOING:
                 age_ms = max(0, self._clock.now_ms() - transaction.started_at_ms)
@@ -197,12 +198,7 @@ class Transactions:
         partitions: AbstractSet[TopicPartition],
         version: int,
     ) -> ErrorCode:
-        """Add partitions to the transaction at once; who is told of a write waits for `durable` first.
-
-        Before version 2 they are added ahead of what is written there, and that waits for the sync. After a
-        crash a transaction whose Complete is lost gets its markers once more; they would end what follows
-        it in the same epoch, so nothing does before Complete is durable.
-        """
+        """Add partitions to the transaction at once; who is told of a write waits for `durable` first."""
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST
         transaction = self.find(transactional_id)
@@ -216,10 +212,26 @@ class Transactions:
             self._take(outcome)
         except HeadwaterError as error:
             return code_after(error)
-        if version < BUMPS_EPOCHS:
+        return ErrorCode.NONE
+
+    def add_ahead(
+        self,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        partitions: AbstractSet[TopicPartition],
+        version: int,
+    ) -> ErrorCode:
+        """Add partitions for a client that says so before it writes: what it writes waits for the sync.
+
+        Such a client may have one epoch for all its transactions, whatever versions it speaks. After a
+        crash a transaction whose Complete is lost gets its markers once more; they would end what follows
+        it in the same epoch, so nothing does before Complete is durable.
+        """
+        added = self.add(transactional_id, producer, partitions, version)
+        if added is ErrorCode.NONE:
             synced = self._ahead[transactional_id] = self._journal.durable()
             synced.add_done_callback(partial(self._caught_up, transactional_id))
-        return ErrorCode.NONE
+        return added
 
     def _caught_up(self, transactional_id: str, synced: asyncio.Future[None]) -> None:
         if self._ahead.get(transactional_id) is synced and not synced.exception():

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from headwater.broker.groups.records import TopicPartition
@@ -42,6 +43,8 @@ class Endings:
         self._complete = complete
         self._failed = failed
         self._running: dict[str, Ending] = {}
+        self._unmarked: dict[str, AbstractSet[TopicPartition]] = {}
+        """What is left to do of a transaction that is tried again: where it may have no marker."""
 
     async def decide(self, prepared: Transaction) -> None:
         """Return once the outcome is durable, and raise if it will not be; the markers follow."""
@@ -93,11 +96,19 @@ class Endings:
     async def _finish(self, prepared: Transaction, decided: asyncio.Future[None]) -> None:
         # Like who ended it, who was there first: the answer goes out before the markers take their time.
         await result_of(decided)
+        key = prepared.transactional_id
+        partitions = self._unmarked.get(key, prepared.partitions)
+        failures = await self._markers.write(prepared, partitions)
+        self._unmarked[key] = failures.keys()
+        if failures:
+            self._failed(key, next(iter(failures.values())))
+            return
         try:
-            await self._markers.write(prepared)
             self._complete(prepared)
         except HeadwaterError as error:
-            self._failed(prepared.transactional_id, error)
+            self._failed(key, error)
+        else:
+            del self._unmarked[key]
 
 
 def _seen(done: asyncio.Future[None]) -> None:

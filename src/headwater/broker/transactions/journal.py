@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Protocol
 
-from headwater.broker.groups.records import Record
+from headwater.broker.groups.records import Record, TopicPartition
 from headwater.broker.transactions.transaction import Transaction
+from headwater.errors import HeadwaterError
 
 
 class Journal(Protocol):
@@ -24,10 +26,12 @@ class Journal(Protocol):
 class Markers(Protocol):
     """Writes how a transaction ends into its partitions."""
 
-    async def write(self, transaction: Transaction) -> None:
-        """Return once every partition of a prepared transaction has its marker, durably.
+    async def write(
+        self, transaction: Transaction, partitions: AbstractSet[TopicPartition]
+    ) -> dict[TopicPartition, HeadwaterError]:
+        """Write the outcome of a prepared transaction into some of its partitions, durably.
 
-        Raises `HeadwaterError` if one may not have it; then it can be called again.
+        Returns those that may not have their marker, and why; for them it can be called again.
         """
 
 

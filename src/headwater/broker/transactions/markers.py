@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from headwater.broker import offsets_topic
@@ -34,11 +35,13 @@ class PartitionMarkers:
         self._committer = committer
         self.coordinator_epoch = 0
 
-    async def write(self, transaction: Transaction) -> None:
-        """Write the outcome of a prepared transaction everywhere; see `journal.Markers`."""
+    async def write(
+        self, transaction: Transaction, partitions: AbstractSet[TopicPartition]
+    ) -> dict[TopicPartition, HeadwaterError]:
+        """Write the outcome of a prepared transaction; see `journal.Markers`."""
         end = TransactionEnd(transaction.is_commit, self.coordinator_epoch, transaction.version)
-        partitions = sorted(transaction.partitions)
-        outcomes = await self.write_each(transaction.producer, end, partitions)
+        outcomes = await self.write_each(transaction.producer, end, sorted(partitions))
+        failures = {}
         for partition, error in outcomes.items():
             if isinstance(error, Fenced | NotFound):
                 # The partition is gone, or somebody (an administrator) has ended it with a newer epoch.
@@ -51,7 +54,8 @@ class PartitionMarkers:
                     },
                 )
             elif error is not None:
-                raise error
+                failures[partition] = error
+        return failures
 
     async def write_each(
         self,

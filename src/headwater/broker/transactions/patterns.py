@@ -12,11 +12,14 @@ from typing import Any, Final
 from headwater.errors import InvalidRequest
 
 MOST_REPETITIONS: Final = 4
+_QUOTED: Final = re.compile(r"\\Q(.*?)(?:\\E|\Z)|\\.", re.DOTALL)
+"""Java's quotation, which Python lacks; or an escape, so that its backslash begins no quotation."""
 _REPETITIONS: Final = (constants.MAX_REPEAT, constants.MIN_REPEAT)
 
 
 def compiled(pattern: str) -> re.Pattern[str]:
     """Compile a pattern; raises `InvalidRequest` for one that is no pattern, or takes too long."""
+    pattern = _QUOTED.sub(lambda each: each[0] if each[1] is None else re.escape(each[1]), pattern)
     try:
         found = re.compile(pattern)
         repetitions = _repetitions(parser.parse(pattern), inside=False)
