@@ -114,3 +114,29 @@ def test_who_waits_for_older_changes_is_told_that_the_server_is_there(
         found = [event for event in each.read(ROWS) if event.kind == "change"]
         assert [event.data["offset"] for event in found] == list(range(at, at + len(found)))
         each.close()
+
+
+def test_a_filtered_subscriber_goes_on_from_the_tail_without_the_broker(setting: Setting) -> None:
+    path = f"/views/{setting.view}/subscribe"
+    with setting.silence():
+        events = Stream(setting.http.host, path, last_id=f"0:{ROWS - 1}", where="total > 0")
+        events.socket.settimeout(3)
+        (change,) = events.read(1)
+        events.close()
+    assert change.data["offset"] == ROWS - 1
+
+
+def test_who_is_ahead_of_this_server_is_told_that_it_is_there(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscription, "HEARTBEAT_S", 0.2)
+    path = f"/views/{setting.view}/subscribe"
+    with setting.silence():
+        events = Stream(setting.http.host, path, last_id=f"0:{ROWS + 1}")
+        events.socket.settimeout(3)
+        for event in events.read(2):
+            assert (event.kind, event.data) == ("progress", {"as_of": {"0": ROWS + 1}})
+    while (event := events.read(1)[0]).kind == "progress":
+        pass
+    assert (event.kind, event.data["reason"]) == ("resync", "it lies past the end of the topic")
+    events.close()
