@@ -43,6 +43,10 @@ class Feed(Protocol):
     def with_headers(self) -> bool: ...
 
     @property
+    def has_snapshot(self) -> bool:
+        """Whether a reader that begins again gets what it has missed."""
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing will come any more."""
 
@@ -165,9 +169,10 @@ class Subscription:
             try:
                 mark, pieces = self._take(mark)
             except OffsetOutOfRange:
-                async for piece in self._resync("it was read slower than changes arrived"):
-                    yield piece
-                return
+                if self._feed.has_snapshot:
+                    async for piece in self._resync("it was read slower than changes arrived"):
+                        yield piece
+                return  # without one it would miss changes that the topic still has
             if pieces:
                 yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
                 sent_s = loop.time()

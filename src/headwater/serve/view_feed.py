@@ -63,6 +63,10 @@ class ViewFeed:
         return self._view.topic
 
     @property
+    def has_snapshot(self) -> bool:
+        return self._wants_snapshot
+
+    @property
     def is_over(self) -> bool:
         return self._follower.is_stopped
 
