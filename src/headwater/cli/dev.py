@@ -9,7 +9,7 @@ from headwater.cli.command import command as headwater_command
 from headwater.cli.running import run_broker
 from headwater.cli.session import Session
 from headwater.cli.settings import resolved, settings_flags
-from headwater.cli.taken import is_locked, why_not
+from headwater.cli.taken import is_locked, is_taken
 from headwater.cli.view_process import is_ending
 from headwater.config import BrokerSettings, join_address, split_address
 from headwater.errors import Conflict
@@ -33,7 +33,7 @@ def command(session: Session, config: Path, **flags: Any) -> None:
     found = resolved(flags, config)
     settings = found.settings
     _refuse_second(Path(settings.data))
-    if found.origins["listen"] == "default" and why_not(settings.listen):
+    if found.origins["listen"] == "default" and is_taken(settings.listen):
         settings = replace(settings, listen=_at_a_free_port(session, settings.listen))
     if found.origins["http"] == str(config) and _is_of_others(settings):
         settings = replace(settings, http=_at_a_free_port(session, settings.http))
@@ -44,7 +44,7 @@ def command(session: Session, config: Path, **flags: Any) -> None:
 
 def _is_of_others(settings: BrokerSettings) -> bool:
     """Whether the port of the views is; of a run that was killed, they end in a moment."""
-    return bool(settings.http and why_not(settings.http)) and not is_ending(settings)
+    return bool(settings.http) and is_taken(settings.http, "http") and not is_ending(settings)
 
 
 def _at_a_free_port(session: Session, address: str) -> str:

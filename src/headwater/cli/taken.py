@@ -1,5 +1,6 @@
 """What somebody else on this machine has already: a port, or the lock of a folder."""
 
+import errno
 import fcntl
 import socket
 from pathlib import Path
@@ -7,17 +8,22 @@ from pathlib import Path
 from headwater.config import split_address
 
 
-def why_not(address: str) -> str:
-    """Why nobody can listen on an address just now; empty if one can."""
-    host, port = split_address(address)
+def is_taken(address: str, name: str = "address") -> bool:
+    failure = failure_to_listen(address, name)
+    return failure is not None and failure.errno == errno.EADDRINUSE
+
+
+def failure_to_listen(address: str, name: str = "address") -> OSError | None:
+    """Why nobody could listen there just now; `name` is that of the setting."""
+    host, port = split_address(address, name)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         with socket.socket(family) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
     except OSError as error:
-        return (error.strerror or str(error)).lower()
-    return ""
+        return error
+    return None
 
 
 def is_locked(path: Path) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from headwater.cli.session import Session
-from headwater.cli.taken import is_locked, why_not
+from headwater.cli.taken import failure_to_listen, is_locked
 from headwater.cli.view.extra import require_serve_extra
 from headwater.config import VIEWS, BrokerSettings, refuse_open_door, resolve_family
 from headwater.errors import Unavailable
@@ -26,12 +26,13 @@ class ViewProcess:
         require_serve_extra()
         token = resolve_family(VIEWS, {}, os.environ, config).settings.token
         refuse_open_door(settings.http, token)
-        reason = why_not(settings.http)
-        if reason and not is_ending(settings):
+        failure = failure_to_listen(settings.http, "http")
+        if failure is not None and not is_ending(settings):
+            reason = (failure.strerror or str(failure)).lower()
             raise Unavailable(
                 f"cannot serve views on {settings.http}: {reason}",
                 hint="is another server running there? choose another --http",
-            )
+            ) from failure
         self._command = [
             *(sys.executable, "-m", "headwater", "view", "serve", "--until-stdin-closes"),
             *("--http", settings.http, "--data", str(_data(settings))),
