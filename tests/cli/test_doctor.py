@@ -79,5 +79,19 @@ def test_a_java_too_old_for_spark_is_told(tmp_path: Path, monkeypatch: pytest.Mo
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     found = checks.check_java()
-    assert (found.state, found.fix) == ("warn", "install Java 17 or newer")
-    assert "too old" in found.detail
+    assert (found.state, found.detail) == (
+        "warn",
+        f'openjdk version "1.8.0_392" is too old for Spark ({java})',
+    )
+    assert found.fix.startswith("to run pipelines: install Java 17 or newer")
+
+
+def test_a_java_home_that_has_gone_is_told_though_there_is_another_java(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/no/such/java")
+    found = checks.check_java()
+    assert (found.state, found.detail) == (
+        "warn",
+        "JAVA_HOME is /no/such/java, and there is no bin/java in it",
+    )

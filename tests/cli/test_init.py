@@ -70,10 +70,10 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path, name: str) -> None:
 
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    done = init(tmp_path, "file/shop")
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: file/shop cannot be made: ")
-    assert "Traceback" not in done.stderr
+    for place in ("file/shop", "file/more/shop"):
+        done = init(tmp_path, place)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"error: {place} cannot be made: file is a file\n"
 
 
 @pytest.mark.long

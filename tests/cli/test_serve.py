@@ -86,6 +86,37 @@ def test_dev_takes_a_free_port_when_its_own_is_taken(tmp_path: Path) -> None:
             assert address != "127.0.0.1:9092"
 
 
+@pytest.fixture
+def taken() -> Iterator[str]:
+    with socket.socket() as somebody:
+        somebody.bind(("127.0.0.1", 0))
+        somebody.listen()
+        yield f"127.0.0.1:{somebody.getsockname()[1]}"
+
+
+def test_dev_serves_views_at_a_free_port_when_that_of_its_folder_is_taken(
+    tmp_path: Path, taken: str
+) -> None:
+    (tmp_path / "headwater.toml").write_text(f'[broker]\nhttp = "{taken}"\n')
+    with running("dev", "--listen", "127.0.0.1:0", "--json", folder=tmp_path) as broker:
+        assert "kafka" in json.loads(first_line(broker))
+        address = json.loads(first_line(broker))["http"]
+        assert address.startswith("http://127.0.0.1:")
+        assert not address.endswith(taken)
+
+
+@pytest.mark.parametrize("command", ["serve", "dev"])
+def test_port_of_the_views_that_is_taken_is_one_sentence(
+    command: str, tmp_path: Path, taken: str
+) -> None:
+    result = finished(command, "--listen", "127.0.0.1:0", "--http", taken, folder=tmp_path)
+    assert result.returncode == 4
+    assert result.stderr.splitlines() == [
+        f"error: cannot serve views on {taken}: address already in use",
+        "hint: is another server running there? choose another --http",
+    ]
+
+
 def test_second_dev_in_a_folder_says_where_the_first_is(tmp_path: Path) -> None:
     with running("dev", "--listen", "127.0.0.1:0", "--json", folder=tmp_path) as broker:
         address = json.loads(first_line(broker))["kafka"]

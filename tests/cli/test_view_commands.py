@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -15,7 +16,10 @@ import headwater
 from cli.conftest import Result
 from cli.test_json_contract import SCHEMAS, strict
 from headwater.cli.main import run
+from headwater.client import Client
+from headwater.errors import NotFound, Unavailable
 from headwater.testing import ViewServer
+from headwater.views import Column, parse_type
 from rigs.changelog import Changelog, make_view, new_name, revenue
 
 View = Callable[..., Result]
@@ -167,6 +171,52 @@ def _take_back(changelog: Changelog, customer: int) -> None:
     """Others look at the same view."""
     changelog.delete(minute="2026-09-01T10:00Z", customer=customer)
     changelog.wait_until_served()
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_watching_goes_on_with_the_columns_of_a_new_version(
+    form: list[str],
+    server: ViewServer,
+    changelog: Changelog,
+    headwater_process: Callable[..., subprocess.Popen[bytes]],
+) -> None:
+    client = changelog.client
+    old = make_view(new_name(), {"id": "int", "n": "int"}, key=("id",))
+    new = replace(old, version=2, columns=(*old.columns, Column("vip", parse_type("boolean"))))
+    client.admin.topics.create(old.topic, partitions=1, replicas=1)
+    client.admin.views.define(old)
+    Changelog(client, old).put({"id": 1, "n": 2})
+    while client.views.list() and not _rows_of(client, old.name):
+        pass
+    with headwater_process(
+        "view", "watch", old.name, "-n", "3", *form, "--url", server.url
+    ) as process:
+        assert process.stdout is not None
+        found = [process.stdout.readline() for _ in range(1 if form else 2)]
+        client.admin.views.define(new)
+        found += process.stdout.readlines()
+        assert process.wait(20) == 0
+    client.admin.views.drop(old.name)
+    if form:
+        assert [json.loads(line)["row"] for line in found] == [
+            {"id": 1, "n": 2},
+            None,
+            {"id": 1, "n": 2, "vip": None},
+        ]
+    else:
+        assert found == [
+            b"kind\tid\tn\n",
+            b"snapshot\t1\t2\n",
+            b"kind\tid\tn\tvip\n",
+            b"snapshot\t1\t2\t-\n",
+        ]
+
+
+def _rows_of(client: Client, name: str) -> list[object]:
+    try:
+        return list(client.view(name).rows())
+    except (NotFound, Unavailable):
+        return []
 
 
 def _ready(process: subprocess.Popen[bytes]) -> bool:

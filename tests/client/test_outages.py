@@ -64,6 +64,16 @@ def test_calls_fail_within_their_time_limit(filled: HeadwaterProcess) -> None:
                 call()
 
 
+def test_offsets_cannot_be_looked_up_any_more_once_the_broker_is_gone(
+    filled: HeadwaterProcess,
+) -> None:
+    with headwater.connect(filled.bootstrap, timeout_s=1) as client:
+        assert client.admin.topics.ends("t", [0]) == {0: 1}
+        filled.kill()
+        with pytest.raises(Unavailable):
+            client.admin.topics.ends("t", [0])
+
+
 def test_a_producer_that_was_connected_fails_within_its_time_limit(
     filled: HeadwaterProcess,
 ) -> None:

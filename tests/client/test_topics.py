@@ -141,6 +141,12 @@ def test_a_topic_that_does_not_exist_is_not_found(client: Client) -> None:
             call()
 
 
+def test_the_end_of_a_partition_that_there_is_not_is_not_found(client: Client, topic: str) -> None:
+    for name, partition in (("nosuch", 0), (topic, 7)):
+        with pytest.raises(NotFound, match=f"no partition {partition} of topic '{name}'"):
+            client.admin.topics.ends(name, [partition])
+
+
 def test_the_cluster_says_who_answers(client: Client, bootstrap: str) -> None:
     cluster = client.admin.cluster()
     assert cluster.id

@@ -1,5 +1,6 @@
 """The client's views: typed rows, filters by keyword, pages, and errors as ours."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -7,6 +8,7 @@ import pytest
 
 from headwater.client import Client
 from headwater.errors import InvalidRequest, NotFound
+from headwater.views import Column, parse_type
 from rigs.changelog import REVENUE, Changelog, make_view, new_name, revenue
 from serve.conftest import Changelogs
 
@@ -117,3 +119,19 @@ def test_a_view_that_is_asked_for_years_takes_over_new_columns_and_keys(
 def test_a_wait_without_end_is_refused_in_our_words(client: Client, shop: Changelog) -> None:
     with pytest.raises(InvalidRequest, match="timeout_s"):
         list(client.view(shop.view.name).rows(timeout_s=float("inf")))
+
+
+def test_a_subscription_that_begins_after_the_columns_have_changed_has_the_new_ones(
+    client: Client, changelog: Changelog
+) -> None:
+    changelog.put(revenue(1))
+    changelog.wait_until_served()
+    view = changelog.view
+    with client.view(view.name).subscribe() as changes:  # the first look at it
+        vip = Column("vip", parse_type("boolean"))
+        client.admin.views.define(replace(view, version=2, columns=(*view.columns, vip)))
+        while client.view(view.name).definition.version != 2:
+            pass
+        first = next(iter(changes))
+    assert first.row is not None
+    assert first.row["vip"] is None

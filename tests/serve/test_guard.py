@@ -8,7 +8,7 @@ import pytest
 
 import headwater
 from headwater.errors import Conflict, InvalidRequest, Unauthorized, Unavailable
-from headwater.serve import guard, protocol
+from headwater.serve import guard, protocol, run
 from headwater.testing import Broker, ViewServer
 from serve.conftest import Http
 
@@ -146,6 +146,30 @@ def answer_of(url: str, raw: bytes, *, then: bytes = b"") -> bytes:
         while some := connection.recv(65536):
             answer += some
     return answer
+
+
+def test_more_connections_than_are_taken_are_told_to_ask_again(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "_OTHER_CONNECTIONS", 1)
+    with ViewServer(broker.bootstrap, max_subscribers=1) as small:
+        host, _, port = small.url.removeprefix("http://").partition(":")
+        silent = [socket.create_connection((host, int(port)), timeout=20) for _ in range(2)]
+        for each in silent:  # it has them once it has answered
+            each.sendall(b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert each.recv(65536).startswith(b"HTTP/1.1 200")
+        status, content = Http(small.url).get("/health")
+        assert (status, content["error"]["kind"]) == (503, "Unavailable")
+        assert content["error"]["what"] == "all 2 connections are taken"
+        for each in silent:
+            each.close()
+
+
+def test_garbage_is_not_said_to_be_too_long(http_client: Http) -> None:
+    twice = b"GET /v1/views HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"
+    answer = answer_of(f"http://{http_client.host}", twice)
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert b"that long" not in answer
 
 
 def test_a_body_that_never_comes_is_not_waited_for(

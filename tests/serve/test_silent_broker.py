@@ -31,7 +31,11 @@ class Setting:
     broker: HeadwaterProcess
     http: Http
     client: Client
-    view: str
+    changelog: Changelog
+
+    @property
+    def view(self) -> str:
+        return self.changelog.view.name
 
     @contextmanager
     def silence(self) -> Iterator[None]:
@@ -66,7 +70,7 @@ def setting() -> Iterator[Setting]:
         http = Http(server.url)
         while http.get(f"/views/{view.name}")[1].get("rows") != ROWS:
             pass
-        yield Setting(broker, http, client, view.name)
+        yield Setting(broker, http, client, changelog)
 
 
 def test_rows_are_read_while_many_wait_for_a_topic_to_be_looked_up(setting: Setting) -> None:
@@ -114,3 +118,33 @@ def test_who_waits_for_older_changes_is_told_that_the_server_is_there(
         found = [event for event in each.read(ROWS) if event.kind == "change"]
         assert [event.data["offset"] for event in found] == list(range(at, at + len(found)))
         each.close()
+
+
+def test_a_filtered_subscriber_goes_on_from_the_tail_without_the_broker(setting: Setting) -> None:
+    path = f"/views/{setting.view}/subscribe"
+    # What was there when it was built is not in the tail.
+    setting.changelog.put(revenue(1, 2.0))
+    while setting.http.get(f"/views/{setting.view}")[1]["as_of"] != {"0": ROWS + 1}:
+        pass
+    with setting.silence():
+        events = Stream(setting.http.host, path, last_id=f"0:{ROWS}", where="total > 0")
+        events.socket.settimeout(5)
+        (change,) = events.read(1)
+        events.close()
+    assert change.data["offset"] == ROWS
+
+
+def test_who_is_ahead_of_this_server_is_told_that_it_is_there(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscription, "HEARTBEAT_S", 0.2)
+    path = f"/views/{setting.view}/subscribe"
+    with setting.silence():
+        events = Stream(setting.http.host, path, last_id=f"0:{ROWS + 1}")
+        events.socket.settimeout(5)
+        for event in events.read(2):
+            assert (event.kind, event.data) == ("progress", {"as_of": {"0": ROWS + 1}})
+    while (event := events.read(1)[0]).kind == "progress":
+        pass
+    assert (event.kind, event.data["reason"]) == ("resync", "it lies past the end of the topic")
+    events.close()

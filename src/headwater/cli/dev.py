@@ -1,8 +1,6 @@
 """`headwater dev`."""
 
-import fcntl
 import json
-import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,9 @@ from headwater.cli.command import command as headwater_command
 from headwater.cli.running import run_broker
 from headwater.cli.session import Session
 from headwater.cli.settings import resolved, settings_flags
-from headwater.config import split_address
+from headwater.cli.taken import is_locked, is_taken
+from headwater.cli.view_process import is_ending
+from headwater.config import BrokerSettings, join_address, split_address
 from headwater.errors import Conflict
 
 
@@ -28,17 +28,29 @@ def command(session: Session, config: Path, **flags: Any) -> None:
     """Run a broker for this folder, until Ctrl-C.
 
     Data is kept in ./.headwater, and commands and clients started in this folder find the broker by
-    themselves. If port 9092 is taken, a free one is used.
+    themselves. If port 9092 is taken, or that of the views in headwater.toml, a free one is used.
     """
     found = resolved(flags, config)
     settings = found.settings
     _refuse_second(Path(settings.data))
-    if found.origins["listen"] == "default" and not _is_free(settings.listen):
-        settings = replace(settings, listen="127.0.0.1:0")
-        session.output.note("port 9092 is taken, using a free one")
+    if found.origins["listen"] == "default" and is_taken(settings.listen):
+        settings = replace(settings, listen=_at_a_free_port(session, settings.listen))
+    if found.origins["http"] == str(config) and _is_of_others(settings):
+        settings = replace(settings, http=_at_a_free_port(session, settings.http))
     if found.origins["log_level"] == "default":
         settings = replace(settings, log_level="warning")
     run_broker(session, settings, config)
+
+
+def _is_of_others(settings: BrokerSettings) -> bool:
+    """Whether the port of the views is; of a run that was killed, they end in a moment."""
+    return bool(settings.http) and is_taken(settings.http, "http") and not is_ending(settings)
+
+
+def _at_a_free_port(session: Session, address: str) -> str:
+    host, port = split_address(address)
+    session.output.note(f"port {port} is taken, using a free one")
+    return join_address(host, 0)
 
 
 def _refuse_second(data: Path) -> None:
@@ -48,29 +60,8 @@ def _refuse_second(data: Path) -> None:
         address, pid = left["bootstrap"], left["pid"]
     except (OSError, ValueError, KeyError, TypeError):
         return
-    if _is_locked(data / "lock"):
+    if is_locked(data / "lock"):
         raise Conflict(
             f"the broker of this folder runs already, at {address}",
             hint=f"commands in this folder find it; to stop it: kill {pid}",
         )
-
-
-def _is_locked(path: Path) -> bool:
-    try:
-        with path.open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False
-
-
-def _is_free(address: str) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(split_address(address))
-        except OSError:
-            return False
-    return True

@@ -53,5 +53,10 @@ def _copy(folder: Path) -> list[str]:
         unfinished.rename(folder)
     except OSError as error:
         shutil.rmtree(unfinished, ignore_errors=True)
-        raise InvalidRequest(f"{folder} cannot be made: {error.strerror or error}") from error
+        raise InvalidRequest(f"{folder} cannot be made: {_reason(folder, error)}") from error
     return sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if not each.is_dir())
+
+
+def _reason(folder: Path, error: OSError) -> str:
+    file = next((each for each in folder.parents if each.exists() and not each.is_dir()), None)
+    return str(error.strerror or error).lower() if file is None else f"{file} is a file"

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from headwater.cli.session import Session
+from headwater.cli.taken import failure_to_listen, is_locked
 from headwater.cli.view.extra import require_serve_extra
 from headwater.config import VIEWS, BrokerSettings, refuse_open_door, resolve_family
+from headwater.errors import Unavailable
 
 logger = logging.getLogger(__name__)
 
@@ -24,9 +26,16 @@ class ViewProcess:
         require_serve_extra()
         token = resolve_family(VIEWS, {}, os.environ, config).settings.token
         refuse_open_door(settings.http, token)
+        failure = failure_to_listen(settings.http, "http")
+        if failure is not None and not is_ending(settings):
+            reason = (failure.strerror or str(failure)).lower()
+            raise Unavailable(
+                f"cannot serve views on {settings.http}: {reason}",
+                hint="is another server running there? choose another --http",
+            ) from failure
         self._command = [
             *(sys.executable, "-m", "headwater", "view", "serve", "--until-stdin-closes"),
-            *("--http", settings.http, "--data", str(Path(settings.data) / "views")),
+            *("--http", settings.http, "--data", str(_data(settings))),
             *("--log-level", settings.log_level, "--log-format", settings.log_format),
             *(("--config", str(config)) if config.exists() else ()),
             *(["--json"] if session.output.is_json else []),
@@ -55,3 +64,12 @@ class ViewProcess:
                 return
             if not self._is_stopping.wait(_RESTART_S):
                 logger.warning("the server of views is started again", extra={"status": status})
+
+
+def is_ending(settings: BrokerSettings) -> bool:
+    """Whether the views of an earlier run are still there: they end with their broker."""
+    return is_locked(_data(settings) / "lock")
+
+
+def _data(settings: BrokerSettings) -> Path:
+    return Path(settings.data) / "views"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from headwater.client.kafka_errors import translated
@@ -14,7 +14,7 @@ from headwater.client.offset_range import (
     resolve_range,
 )
 from headwater.clock import Clock
-from headwater.errors import Unavailable
+from headwater.errors import HeadwaterError, NotFound, Unavailable
 
 Partition = tuple[str, int]
 
@@ -77,5 +77,22 @@ class LogOffsets:
         found = {}
         for asked, future in futures.items():
             with translated(f"look up offsets of {asked.topic}/{asked.partition}"):
-                found[asked.topic, asked.partition] = int(future.result().offset)
+                try:
+                    found[asked.topic, asked.partition] = int(future.result().offset)
+                except KafkaException as error:
+                    if error.args[0].code() != KafkaError._NOENT:  # noqa: SLF001
+                        raise
+                    raise self._why_no_leader(asked) from error
         return found
+
+    def _why_no_leader(self, asked: TopicPartition) -> HeadwaterError:
+        """There may be no broker or no such partition, or it is just moved: librdkafka does not tell."""
+        topic = self._kafka.list_topics(timeout=self._timeout_s).topics.get(asked.topic)
+        if topic is None or asked.partition not in topic.partitions:
+            return NotFound(
+                f"there is no partition {asked.partition} of topic {asked.topic!r}",
+                hint="see the topics: headwater topic list",
+            )
+        return Unavailable(
+            f"{asked.topic}/{asked.partition} has no leader just now", hint="try again"
+        )

@@ -14,6 +14,7 @@ from headwater.views import View
 
 Kind = Literal["snapshot", "upsert", "delete", "resync", "progress"]
 _RETRY_S: Final = (0.05, 0.2, 0.5, 1.0)
+_DOES_NOT_FIT: Final = (KeyError, ValueError, TypeError, ArithmeticError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,11 @@ class Subscription:
         self._patience = _Patience(server.timeout_s)
         self.last_id = last_id
         """The id of the last event that was handed out: where to go on."""
+
+    @property
+    def definition(self) -> View:
+        """What the rows are rows of; after a resync it may have other columns."""
+        return self._view
 
     def __iter__(self) -> Iterator[Change]:
         while self._connect():
@@ -163,7 +169,17 @@ class Subscription:
         raise error_of(data)
 
     def _typed(self, row: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        return None if row is None else typed_row(self._view, row)
+        """A stream begins with the columns that the view has by then."""
+        if row is None:
+            return None
+        try:
+            return typed_row(self._view, row)
+        except _DOES_NOT_FIT:
+            self._view = self._describe()
+        try:
+            return typed_row(self._view, row)
+        except _DOES_NOT_FIT as error:  # these were sent before they changed: connect again
+            raise Unavailable(f"view {self._view.name!r} has other columns by now") from error
 
 
 class _Patience:

@@ -351,5 +351,5 @@ class _Looks:
 
 
 def tag_of(topic_id: str, view: View) -> str:
-    """Tells this content from any other that the view may have had."""
-    return f"{topic_id}.{view.version}"
+    """Tells this content from any other that the view may have had, and from other views of the topic."""
+    return f"{topic_id}.{view.fingerprint}"

@@ -63,6 +63,14 @@ def answer_to(error: HeadwaterError) -> JSONResponse:
     return JSONResponse(content_of(error), status, headers)
 
 
+def answer_and_close(error: HeadwaterError, status: int) -> JSONResponse:
+    """The answer to a request that is not read to its end: the connection is of no use any more."""
+    response = answer_to(error)
+    response.status_code = status
+    response.headers["Connection"] = "close"
+    return response
+
+
 def content_of(error: HeadwaterError) -> dict[str, Any]:
     return _content(type(error).__name__, error.what, error.hint, retriable=error.retriable)
 

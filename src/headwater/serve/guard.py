@@ -11,11 +11,9 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from fastapi.responses import JSONResponse
-
 from headwater.config import is_loopback
-from headwater.errors import HeadwaterError, InvalidRequest, TimedOut, Unauthorized
-from headwater.serve.failures import answer_to
+from headwater.errors import InvalidRequest, TimedOut, Unauthorized
+from headwater.serve.failures import answer_and_close, answer_to
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -49,11 +47,11 @@ class Guard:
                 body = await self._body(receive)
         except TimeoutError:
             too_slow = TimedOut(f"the body did not arrive within {BODY_WITHIN_S:g} s")
-            await _unread(too_slow, 408)(scope, receive, send)
+            await answer_and_close(too_slow, 408)(scope, receive, send)
             return
         if body is None:
             too_large = InvalidRequest(f"the body is larger than {self._max_request_bytes} bytes")
-            await _unread(too_large, 413)(scope, receive, send)
+            await answer_and_close(too_large, 413)(scope, receive, send)
         else:
             await self._app(scope, _Replay(body, receive), send)
 
@@ -85,14 +83,6 @@ class Guard:
                 hint="set HEADWATER_VIEWS_TOKEN to serve others",
             )
         return None
-
-
-def _unread(error: HeadwaterError, status: int) -> JSONResponse:
-    """The answer to a request whose body is not read to its end: the connection is of no use any more."""
-    response = answer_to(error)
-    response.status_code = status
-    response.headers["Connection"] = "close"
-    return response
 
 
 def _host_in(url: bytes) -> str:

@@ -10,7 +10,6 @@ from starlette.types import Receive, Send
 
 from headwater.client.record_filter import parse_record_filter
 from headwater.errors import HeadwaterError
-from headwater.followers.follower import Follower
 from headwater.serve.event_ids import EventId, parse_event_id
 from headwater.serve.failures import DOCUMENTED, answer_to
 from headwater.serve.rows import Where
@@ -78,7 +77,7 @@ def router(serving: Serving) -> APIRouter:
         follower = serving.followers.get(view)
         chosen = None if where is None else parse_where(served_of(follower).view, where)
         feed = ViewFeed(follower, serving, chosen, snapshot=snapshot)
-        return EventStream(_view_events(serving, follower, feed, _last(last_event_id)))
+        return EventStream(_view_events(serving, feed, _last(last_event_id)))
 
     @routes.get("/topics/{topic}/subscribe", response_model=None, status_code=200)
     async def subscribe_to_topic(
@@ -94,15 +93,11 @@ def router(serving: Serving) -> APIRouter:
 
 @asynccontextmanager
 async def _view_events(
-    serving: Serving, follower: Follower, feed: ViewFeed, last: EventId | None
+    serving: Serving, feed: ViewFeed, last: EventId | None
 ) -> AsyncGenerator[AsyncIterator[bytes]]:
-    with serving.subscriber():
-        follower.wants_before += feed.needs_before
-        try:
-            async with aclosing(Subscription(feed, serving, last).stream()) as events:
-                yield events
-        finally:
-            follower.wants_before -= feed.needs_before
+    with serving.subscriber(), feed.watched():
+        async with aclosing(Subscription(feed, serving, last).stream()) as events:
+            yield events
 
 
 @asynccontextmanager

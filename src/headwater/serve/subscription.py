@@ -7,8 +7,9 @@ when it has fallen off the tail it is told so, and begins again.
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from headwater.client.record_json import as_json
 from headwater.errors import HeadwaterError, NotFound, OffsetOutOfRange, Unavailable
@@ -21,6 +22,8 @@ from headwater.serve.older_changes import Place
 from headwater.serve.serving import Serving
 from headwater.serve.shared_work import started
 from headwater.serve.snapshots import Spool
+
+T = TypeVar("T")
 
 HEARTBEAT_S: Final = 10.0
 _LOOK_S: Final = 1.0
@@ -38,6 +41,10 @@ class Feed(Protocol):
     def topic(self) -> str: ...
     @property
     def with_headers(self) -> bool: ...
+
+    @property
+    def has_snapshot(self) -> bool:
+        """Whether a reader that begins again gets what it has missed."""
 
     @property
     def is_over(self) -> bool:
@@ -76,6 +83,7 @@ class Subscription:
         self._unsure_until: Positions | None = {}
         """Who reads the topic itself does not see what compaction has removed, and may keep a row that the
         view has not; but what replaced it lies before the end that the topic had then. None: not known."""
+        self._learning: asyncio.Task[None] | None = None
 
     async def stream(self) -> AsyncGenerator[bytes]:
         """Pieces of events, until the reader leaves, the server stops or there is nothing more."""
@@ -98,28 +106,37 @@ class Subscription:
                 yield piece
             return
         why = self._feed.reason_to_resync(self._last, self._serving.clock.now_ms())
-        if why or (why := await self._ahead_of_the_topic(self._last.positions)):
-            async for piece in self._resync(why):
-                yield piece
-        else:
+        if not why:
+            ahead = self._ahead_of_this_server(self._last.positions)
             at_ms = self._last.at_ms
             self._fresh_ms = self._serving.clock.now_ms() if at_ms is None else at_ms
             self._move_to({**self._unnamed(self._last), **self._last.positions})
-            self._unsure_until = await self._end_of_topic()
+            if ahead:
+                asked = started(self._beyond_the_topic(ahead))
+                async for piece in self._signs_of_life(asked):
+                    yield piece
+                if self._is_over:
+                    return
+                why = asked.result()
+        if why:
+            async for piece in self._resync(why):
+                yield piece
+        else:
+            self._learn_end_of_topic()
 
     def _unnamed(self, last: EventId) -> Positions:
         """Where partitions begin that an id does not name: of one of ours, they are younger than it."""
         here = self._at.positions
         return here if last.tag is None else dict.fromkeys(here, 0)
 
-    async def _ahead_of_the_topic(self, positions: Positions) -> str:
-        """Another server may have been ahead of this one, but none is ahead of the topic."""
+    def _ahead_of_this_server(self, positions: Positions) -> Positions:
         here = self._at.positions
-        ahead = [partition for partition, at in positions.items() if at > here.get(partition, 0)]
-        if not ahead:
-            return ""
-        ends = await self._serving.broker.ends(self._feed.topic, ahead)
-        beyond = any(positions[each] > ends[each] for each in ahead)
+        return {partition: at for partition, at in positions.items() if at > here.get(partition, 0)}
+
+    async def _beyond_the_topic(self, positions: Positions) -> str:
+        """Another server may have been ahead of this one, but none is ahead of the topic."""
+        ends = await self._serving.broker.ends(self._feed.topic, sorted(positions))
+        beyond = any(at > ends[partition] for partition, at in positions.items())
         return "it lies past the end of the topic" if beyond else ""
 
     async def _go_on(self) -> AsyncGenerator[bytes]:
@@ -152,9 +169,10 @@ class Subscription:
             try:
                 mark, pieces = self._take(mark)
             except OffsetOutOfRange:
-                async for piece in self._resync("it was read slower than changes arrived"):
-                    yield piece
-                return
+                if self._feed.has_snapshot:
+                    async for piece in self._resync("it was read slower than changes arrived"):
+                        yield piece
+                return  # without one it would miss changes that the topic still has
             if pieces:
                 yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
                 sent_s = loop.time()
@@ -189,13 +207,10 @@ class Subscription:
         with older.needed():
             while not self._is_over and tail.find(self._at.positions) is None:
                 asked = started(self._older())
-                try:
-                    while not await self._is_soon_done(asked):
-                        if self._is_over:
-                            return
-                        yield self._progress()
-                finally:
-                    asked.cancel()
+                async for piece in self._signs_of_life(asked):
+                    yield piece
+                if self._is_over:
+                    return
                 chunk = replace(asked.result(), fresh_ms=self._fresh_ms)
                 async with older.turn:
                     pieces = self._feed.encode(chunk, self._at.positions, is_sure=False)
@@ -205,9 +220,17 @@ class Subscription:
                 self._pass(chunk)
                 if not len(chunk.poll):
                     await self._serving.bell.wait(_AT_END_S)
-        self._unsure_until = await self._end_of_topic()
+        self._learn_end_of_topic()
 
-    async def _is_soon_done(self, asked: asyncio.Task[Chunk]) -> bool:
+    async def _signs_of_life(self, asked: asyncio.Task[T]) -> AsyncGenerator[bytes]:
+        """Where the reader is, now and then, until this is done or the stream is over."""
+        try:
+            while not await self._is_soon_done(asked) and not self._is_over:
+                yield self._progress()
+        finally:
+            asked.cancel()
+
+    async def _is_soon_done(self, asked: asyncio.Task[T]) -> bool:
         """Whether it is, before the reader must be given a sign of life."""
         loop = asyncio.get_running_loop()
         until_s = loop.time() + HEARTBEAT_S
@@ -220,13 +243,17 @@ class Subscription:
         place = Place(feed.topic, at.source.tag, feed.with_headers, ()).at(at.positions)
         return await self._serving.older_changes.after(place, at.source)
 
-    async def _end_of_topic(self) -> Positions | None:
-        if not self._feed.needs_before:
-            return {}
-        try:
-            return await self._serving.broker.ends(self._feed.topic, sorted(self._at.positions))
-        except Unavailable:
-            return None
+    def _learn_end_of_topic(self) -> None:
+        """Aside, for a broker may take its time: until it has said where that is, nothing is sure."""
+        self._unsure_until = {}
+        if self._feed.needs_before:
+            self._unsure_until = None
+            self._learning = started(self._note_end_of_topic())
+
+    async def _note_end_of_topic(self) -> None:
+        with suppress(Unavailable, NotFound):
+            ends = self._serving.broker.ends(self._feed.topic, sorted(self._at.positions))
+            self._unsure_until = await ends
 
     def _is_sure_of(self, chunk: Chunk) -> bool:
         unsure_until, start = self._unsure_until, chunk.poll.start

@@ -9,7 +9,7 @@ from headwater.client.client import Client
 from headwater.client.record import Record, decode_text
 from headwater.client.record_json import as_json, readable
 from headwater.clock import Clock
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, Unavailable
 from headwater.followers.changelog import KafkaChangelog
 from headwater.followers.changes import Positions
 from headwater.followers.origin import look_up
@@ -100,6 +100,7 @@ class TopicFeed:
     """The records of a topic, or those that a filter picks."""
 
     with_headers = True
+    has_snapshot = False
     needs_before = False
 
     def __init__(self, shared: TopicTail, where_text: str, matches: RecordTest | None) -> None:
@@ -134,6 +135,8 @@ class TopicFeed:
         if last.tag is not None and last.tag != now.source.tag:
             return "the topic was made anew"
         if not set(last.positions) <= set(now.positions):
+            if last.tag is not None:  # it has more by now, and another server was told so first
+                raise Unavailable(f"topic {self.topic!r} has new partitions", hint="ask again")
             return "the topic does not have these partitions"
         return ""
 

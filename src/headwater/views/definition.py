@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any, Final
 
 from headwater.errors import InvalidRequest
@@ -89,6 +90,13 @@ class View:
             any(topic in each.reads for each in self.steps) if self.steps else bool(self.group)
         )
         return topic == self.topic or is_read
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Of what its rows are: two views of one topic that have the same one have the same rows."""
+        columns = [(each.name, each.type.name, each.is_nullable) for each in self.columns]
+        rows = json.dumps([self.version, self.key, columns])
+        return blake2b(rows.encode(), digest_size=8).hexdigest()
 
     @property
     def short_name(self) -> str:

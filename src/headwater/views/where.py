@@ -4,9 +4,9 @@
 
 There are comparisons, `and or not in is`, `None`, and on text `startswith`, `endswith` and `"a" in name`.
 A column whose name is not a Python name is `row["that name"]`. Literals are checked against the column's
-type here, once. A comparison with null is false, except `== None` and `!= None`. Nothing is evaluated by
-Python: an expression becomes the terms below, which a store turns into its own language, and which
-`matching.py` turns into a test of single rows; both mean the same.
+type here, once. A null equals nothing but None: `!=` holds for it, no other comparison with a value does.
+Nothing is evaluated by Python: an expression becomes the terms below, which a store turns into its own
+language, and which `matching.py` turns into a test of single rows; both mean the same.
 """
 
 import ast

