@@ -94,9 +94,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
         starts, ends = from_json(start, _CHECKPOINT), from_json(end, _CHECKPOINT)
         if start == self._initial:
-            starts = first_start(end, _CHECKPOINT)
-            if starts is None:
-                starts = dict.fromkeys(ends, 0)
+            first = first_start(end, _CHECKPOINT)
+            starts = dict.fromkeys(ends, 0) if first is None else first
         ids = topic_ids(end)
         starts = _without(_others(topic_ids(start), ids), starts)
         there = _ids_of(self._connected().topics({each.topic for each in ends}))
