@@ -1,11 +1,9 @@
 """Records that are encoded in bulk are read back as they were, by the decoder of single records."""
 
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.bulk import encode as module
 from headwater.bulk.columns import HEADERS, TIMESTAMP
 from headwater.bulk.encode import Sender, encode
 from headwater.bulk.partitioner import murmur2, partitions_of
@@ -62,15 +60,13 @@ def test_what_is_encoded_in_bulk_is_read_one_by_one(records, skipped: int, codec
     assert found == [as_read(each) for each in records[skipped:]]
 
 
-def test_batches_are_bounded_and_end_where_a_partition_does(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "BATCH_BYTES", 1000)
+def test_batches_are_bounded_and_end_where_a_partition_does() -> None:
     sizes = [100] * 30 + [5000] + [100] * 5
     columns = [pa.nulls(36, pa.binary()), pa.array([bytes(each) for each in sizes])]
     nothing = [pa.nulls(36, HEADERS), pa.nulls(36, TIMESTAMP)]
     rows = pa.RecordBatch.from_arrays([*columns, *nothing], schema=SCHEMA)
-    made = list(encode(rows, [0, 10, 33], NOW_MS, Sender(ProducerIdAndEpoch(1, 1))))
+    sender = Sender(ProducerIdAndEpoch(1, 1), batch_bytes=1000)
+    made = list(encode(rows, [0, 10, 33], NOW_MS, sender))
     starts = [first for first, _ in made]
     assert {0, 10, 33} <= set(starts), "a partition begins with a batch of its own"
     counts = [each.header.record_count for _, each in made]

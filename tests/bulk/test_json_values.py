@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from headwater.bulk.json_rules import converter, read_object
+from headwater.bulk.json_rules import converter, read_row
 from headwater.bulk.json_values import JsonParser
 from headwater.errors import NotSupported, UnreadableValue
 
@@ -44,7 +44,7 @@ def singly(schema: pa.Schema, value: bytes | None):
     """What the rules say about one value: its row, or None if it is refused."""
     convert = converter(pa.field("", pa.struct(list(schema)), nullable=False))
     try:
-        row = convert({} if value is None else read_object(value), "")
+        row = read_row(value, convert)
     except UnreadableValue:
         return None
     return pa.array([row], type=pa.struct(list(schema)))
@@ -329,6 +329,7 @@ class TestMeaning:
         assert one(pa.string(), b'"x"') == "x"
         assert one(pa.string(), b"1.50") == "1.50"
         assert one(pa.string(), b'{"b": [1, "\xc3\xa9", null, true]}') == '{"b":[1,"é",null,true]}'
+        assert one(pa.string(), b'{"\xc3\xa9": {"\\"": 1}}') == '{"é":{"\\"":1}}'
 
     def test_maps_and_bytes(self) -> None:
         assert one(pa.map_(pa.string(), pa.int64()), b'{"b":1,"c":null}') == [("b", 1), ("c", None)]
@@ -374,6 +375,38 @@ class TestMeaning:
     )
     def test_a_refusal_says_why(self, value: bytes, said: str) -> None:
         assert reason(pa.schema([("a", pa.int64())]), value).startswith(said)
+
+    @pytest.mark.parametrize("depth", [400, 600, 990, 2_000])
+    @pytest.mark.parametrize("kind", [pa.string(), pa.int64()])
+    def test_a_value_nested_deeply_where_a_column_looks_stops_no_query(
+        self, kind: pa.DataType, depth: int
+    ) -> None:
+        deep = b'{"a":' + b'{"b":' * depth + b"1" + b"}" * depth + b"}"
+        values = [deep, b'{"a":null}']
+        parsed = JsonParser(pa.schema([("a", kind)])).parse(pa.array(values))
+        assert 1 in parsed.positions
+        if 0 in parsed.positions:
+            assert parsed.columns.field("a")[0].as_py().encode() == deep[5:-1]
+        else:
+            assert parsed.refused[0].reason.startswith(("the value is nested", "field a is not"))
+
+    @pytest.mark.parametrize("name", ['a"b', "a\\b", "a\nb", "a\0b"])
+    def test_a_column_of_any_name(self, name: str) -> None:
+        schema = pa.schema([("x", pa.struct([(name, pa.int64())])), ("y", pa.string())])
+        values = [json.dumps({"x": {name: each}, "y": "z"}).encode() for each in range(MANY)]
+        found = rows(schema, *values)
+        assert [each["x"][name] for each in found] == list(range(MANY))
+
+    @pytest.mark.parametrize(
+        ("name", "text"),
+        [
+            ("price", "\u0661\u0662"),
+            ("at", "2026-09-01T10:00:00.\u0661"),
+            ("day", "\u0662026-09-01"),
+        ],
+    )
+    def test_digits_of_other_scripts_are_none(self, name: str, text: str) -> None:
+        assert reason(EVERY_TYPE, json.dumps({name: text}).encode()).startswith(f"field {name}")
 
     def test_types_that_json_cannot_fill_are_refused_at_once(self) -> None:
         with pytest.raises(NotSupported, match="duration"):

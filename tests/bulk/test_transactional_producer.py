@@ -1,5 +1,6 @@
 """Transactions over the protocol, on our broker and on Apache Kafka: answers lost, brokers killed."""
 
+import random
 import threading
 import uuid
 from copy import copy
@@ -23,6 +24,7 @@ from headwater.client import Client
 from headwater.clock import SystemClock
 from headwater.errors import Fenced, InvalidRequest, RecordTooLarge
 from headwater.testing import Broker
+from headwater.wire.compression import NAMES
 from headwater.wire.messages.end_txn import EndTxnResponse
 from headwater.wire.messages.produce import ProduceResponse
 
@@ -108,6 +110,20 @@ def test_many_batches_keep_the_order_of_each_partition(cluster: Cluster, new_top
         ]
         found = values(BulkReader(cluster), OffsetRange(topic, partition, 0, end))
         assert [each.rstrip(b"\0") for each in found] == expected
+
+
+@pytest.mark.parametrize("codec", sorted(NAMES))
+def test_a_batch_is_never_larger_than_its_topic_takes(
+    cluster: Cluster, new_topic, codec: int
+) -> None:
+    """The smallest of topics still takes records one by one; what no codec makes smaller is the worst."""
+    texts = [random.Random(each).randbytes(100) for each in range(500)]
+    for limit in (200, 10_000):
+        topic = new_topic(**{"max.message.bytes": str(limit)})
+        producer = TransactionalProducer(cluster, uuid.uuid4().hex, 60_000, codec)
+        producer.write(topic, rows(*texts), NOW_MS)
+        producer.commit()
+        assert read(cluster, topic) == texts
 
 
 @pytest.mark.parametrize(

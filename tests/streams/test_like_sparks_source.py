@@ -209,17 +209,19 @@ def test_a_stream_is_the_same(
     assert ours == stream(spark, "kafka", log, options, tmp_path)
 
 
+@pytest.mark.parametrize("first", [0, 3], ids="from {}".format)
 @pytest.mark.parametrize("kinds", [("headwater", "kafka"), ("kafka", "headwater")], ids=str)
 def test_a_query_goes_on_where_the_other_source_has_ended(
-    spark: SparkSession, log: Broker, kinds: tuple[str, str], tmp_path: Path
+    spark: SparkSession, log: Broker, kinds: tuple[str, str], first: int, tmp_path: Path
 ) -> None:
-    log.create_topic(topic := f"moved-from-{kinds[0]}", retention_ms=-1)
-    for number, kind in enumerate(kinds):
+    log.create_topic(topic := f"moved-from-{kinds[0]}-{first}", retention_ms=-1)
+    produce(log.bootstrap, topic, [{"value": b"before"}] * first)
+    for number, kind in enumerate(kinds, first):
         produce(log.bootstrap, topic, [{"value": b"%d" % number}])
         query = (
             spark.readStream.format(kind)
             .option("kafka.bootstrap.servers", log.bootstrap)
-            .options(subscribe=topic, startingOffsets="earliest")
+            .options(subscribe=topic, startingOffsets=json.dumps({topic: {"0": first}}))
             .load()
             .writeStream.format("noop")
             .option("checkpointLocation", str(tmp_path))

@@ -21,8 +21,8 @@ from headwater.client.address import find_address
 from headwater.errors import Conflict, Fenced, HeadwaterError, Unavailable
 from headwater.streams.sink import task_writer
 from headwater.streams.sink.atomic_writer import stage_task
+from headwater.streams.sink.finishing import finish_batch
 from headwater.streams.sink.marker import Marker, Writer
-from headwater.streams.sink.presence import leave_sign
 from headwater.streams.sink.transaction import Transactions
 from rigs.client_fixtures import client, new_topic, topic
 from streams.sink_attempts import PART_POINTS, STAGED_POINTS, TASK_POINTS, Attempt
@@ -127,7 +127,7 @@ class TestTask:
 
     def test_batches_follow_each_other(self, attempt, written) -> None:
         attempt.run()
-        leave_sign(attempt.sink_options(), Writer(attempt.query_id), 0)
+        finish_batch(attempt.sink_options(), Writer(attempt.query_id), 0, {0: len(ALL)})
         attempt.again(batch_id=1, values=[[b"next"]]).run()
         assert written() == [*ALL, b"next"]
 
@@ -152,7 +152,7 @@ class TestCheckpoint:
 
     def test_a_checkpoint_put_back_to_an_older_state_is_refused(self, attempt, written) -> None:
         attempt.run()
-        leave_sign(attempt.sink_options(), Writer(attempt.query_id), 0)
+        finish_batch(attempt.sink_options(), Writer(attempt.query_id), 0, {0: len(ALL)})
         for batch_id in (1, 2):
             attempt.again(batch_id=batch_id, values=[[b"%d" % batch_id]]).run()
         with pytest.raises(Conflict, match="the checkpoint is older than what was written"):
@@ -170,7 +170,7 @@ class TestCheckpoint:
 
     def test_a_task_that_had_no_rows_before_is_no_stranger(self, attempt, written) -> None:
         for batch_id in range(3):
-            leave_sign(attempt.sink_options(), Writer(attempt.query_id), batch_id)
+            finish_batch(attempt.sink_options(), Writer(attempt.query_id), batch_id, {0: 0})
         attempt.again(batch_id=3).run()
         assert written() == ALL
 

@@ -9,9 +9,9 @@ import pytest
 from headwater.errors import Conflict, NotFound, Unavailable
 from headwater.streams.sink import task_writer
 from headwater.streams.sink.atomic_writer import commit_batch, stage_task
+from headwater.streams.sink.finishing import finish_batch
 from headwater.streams.sink.marker import Writer
 from headwater.streams.sink.options import SinkOptions
-from headwater.streams.sink.presence import leave_sign
 from headwater.streams.sink.task_writer import write_task
 from headwater.testing import Broker, SettableClock
 
@@ -50,9 +50,11 @@ def task(number: int) -> Writer:
 
 def finish(sink: SinkOptions, batch_id: int, *tasks: int) -> None:
     """A batch in which these tasks have a row."""
-    for number in tasks:
-        write_task([rows(f"[{batch_id},{number}]")], sink, task(number), batch_id)
-    leave_sign(sink, task(0), batch_id)
+    rows_of = {
+        number: write_task([rows(f"[{batch_id},{number}]")], sink, task(number), batch_id)
+        for number in tasks
+    }
+    finish_batch(sink, task(0).whole, batch_id, rows_of)
 
 
 class TestTwoQueriesOfOneCheckpoint:
@@ -75,14 +77,14 @@ class TestTwoQueriesOfOneCheckpoint:
         with pytest.raises(Conflict, match="has written to 'a' before, not to 'b'"):
             write_task([rows("1")], second, task(7), 1)
         with pytest.raises(Conflict, match="has written to 'a' before, not to 'b'"):
-            leave_sign(second, task(0), 1)
+            finish_batch(second, task(0).whole, 1, {0: 0})
         assert broker.topic("b").values() == []
 
     def test_rows_that_name_their_topics_go_from_one_to_another(self, broker: Broker) -> None:
         sink = options(broker, defaultTopic="a")
         finish(sink, 0, 0)
         write_task([rows("1", topic="b")], sink, task(0), 1)
-        leave_sign(sink, task(0), 1)
+        finish_batch(sink, task(0).whole, 1, {0: 1})
         finish(sink, 2, 0)
         assert broker.topic("a").values() == [[0, 0], [2, 0]]
         assert broker.topic("b").values() == [1]
@@ -163,13 +165,14 @@ class TestExpiredMarkers:
         self, broker: Broker, sink: SinkOptions, tmp_path: Path
     ) -> None:
         finish(sink, 0, 0)
-        write_task([rows("[1,0]")], sink, task(0), 1)
+        """Also if there are fewer of them now."""
+        write_task([rows("[1,1]")], sink, task(1), 1)
         atomic = options(broker, topic="a", atomic="true", stagingDirectory=str(tmp_path))
-        tasks = [task(0), task(1)]
-        staged = [stage_task([rows(f"[1,{each.task}]")], atomic, each, 1) for each in tasks]
-        with pytest.raises(Conflict, match="task 0 has written rows of batch 1 already"):
-            commit_batch([each for each in staged if each], atomic, task(0).whole, 1, tasks)
-        assert broker.topic("a").values() == [[0, 0], [1, 0]]
+        staged = stage_task([rows("[1,0]", "[1,1]")], atomic, task(0), 1)
+        assert staged is not None
+        with pytest.raises(Conflict, match="task 1 has written rows of batch 1 already"):
+            commit_batch([staged], atomic, task(0).whole, 1, tasks=1)
+        assert broker.topic("a").values() == [[0, 0], [1, 1]]
 
     def test_rows_that_were_compacted_away_since_are_an_error_that_says_so(
         self, sink: SinkOptions
@@ -179,6 +182,41 @@ class TestExpiredMarkers:
             write_task([rows("2")], sink, task(0), 0)
         assert "headwater pipeline reset" in raised.value.hint
         assert "atomic=true" in raised.value.hint
+
+
+class TestOtherTasks:
+    """A batch is cut short after one of its tasks, and comes again in others: nobody meets that marker."""
+
+    @pytest.mark.parametrize("finished", [0, 1])
+    def test_fewer_tasks_do_not_double_rows_in_silence(self, broker: Broker, finished: int) -> None:
+        sink = options(broker, topic="a")
+        for batch_id in range(finished):
+            finish(sink, batch_id, 0, 1, 2, 3)
+        write_task([rows("3")], sink, task(3), finished)
+        rows_of = {
+            number: write_task([rows(*values)], sink, task(number), finished)
+            for number, values in enumerate([("0", "1"), ("2", "3")])
+        }
+        for _ in range(2):
+            with pytest.raises(Conflict, match=r"task 3 has written 1 rows of it .* second time"):
+                finish_batch(sink, task(0).whole, finished, rows_of)
+
+    def test_nor_does_a_task_whose_rows_others_have_now(self, broker: Broker) -> None:
+        sink = options(broker, topic="a")
+        write_task([rows("0")], sink, task(0), 0)
+        rows_of = {
+            0: write_task([], sink, task(0), 0),
+            1: write_task([rows("0")], sink, task(1), 0),
+        }
+        with pytest.raises(Conflict, match="task 0 has written 1 rows"):
+            finish_batch(sink, task(0).whole, 0, rows_of)
+
+    def test_tasks_may_become_fewer_and_idle_from_batch_to_batch(self, broker: Broker) -> None:
+        sink = options(broker, topic="a")
+        for batch_id, tasks in enumerate([(0, 1, 2), (1,), (), (0, 3), (0,)]):
+            for _ in range(2):  # the last commit was not written down
+                finish(sink, batch_id, *tasks)
+        assert len(broker.topic("a").values()) == 7
 
 
 class TestParts:

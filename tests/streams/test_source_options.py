@@ -202,7 +202,14 @@ def test_offsets_are_written_in_one_order_always() -> None:
 
 def test_the_first_end_tells_where_the_query_began() -> None:
     written = to_json({ORDERS_0: 9}, first={ORDERS_0: 5})
-    assert written == {"orders": {"0": 9}, "orders (start)": {"0": 5}}
+    assert written == {"orders": {"0": 9}, '(start {"orders": {"0": 5}})': {}}
     assert from_json(written, "test") == {ORDERS_0: 9}
     assert first_start(written, "test") == {ORDERS_0: 5}
-    assert first_start(to_json({ORDERS_0: 9}), "test") == {}
+    assert first_start(to_json({ORDERS_0: 9}), "test") is None
+    assert first_start(to_json({}, first={}), "test") == {}
+
+
+def test_where_a_query_of_an_earlier_version_began_is_known() -> None:
+    written = {"orders": {"0": 9}, "orders (start)": {"0": 5}}
+    assert from_json(written, "test") == {ORDERS_0: 9}
+    assert first_start(written, "test") == {ORDERS_0: 5}

@@ -1,5 +1,6 @@
 """Which broker keeps a group, or a transactional id."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from headwater.bulk.broker_errors import refuse
@@ -11,12 +12,34 @@ from headwater.wire.messages.find_coordinator import (
 )
 
 FIND_COORDINATOR_VERSION: Final = 3
+FIND_COORDINATORS_VERSION: Final = 4
+"""From this one on a request names many keys."""
 _GROUP: Final = 0
 _TRANSACTION: Final = 1
 
 
 def group_coordinator(cluster: Cluster, group: str) -> Connection:
     return _coordinator(cluster, group, _GROUP, "group")
+
+
+def group_coordinators(
+    cluster: Cluster, groups: Sequence[str]
+) -> list[tuple[Connection, list[str]]]:
+    """Return the brokers that keep some groups, each with those that it keeps; asked once for all."""
+    unknown = [each for each in groups if (_GROUP, each) not in cluster.coordinators]
+    if unknown:
+        answer = cluster.any_broker().call(
+            FindCoordinatorRequest(key_type=_GROUP, coordinator_keys=unknown),
+            FIND_COORDINATORS_VERSION,
+            FindCoordinatorResponse,
+        )
+        for each in answer.coordinators:
+            refuse(each.error_code, doing=f"find the coordinator of group {each.key}")
+            cluster.coordinators[_GROUP, each.key] = (each.host, each.port)
+    kept: dict[tuple[str, int], list[str]] = {}
+    for group in groups:
+        kept.setdefault(cluster.coordinators[_GROUP, group], []).append(group)
+    return [(cluster.connection(endpoint), names) for endpoint, names in kept.items()]
 
 
 def transaction_coordinator(cluster: Cluster, transactional_id: str) -> Connection:

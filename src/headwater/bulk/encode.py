@@ -29,6 +29,8 @@ from headwater.wire.record_batch import (
 
 BATCH_BYTES: Final = 1_000_000
 """Below what a topic takes by default (max.message.bytes)."""
+_SLACK: Final = 32
+"""Of a batch that cannot be compressed, a codec makes a larger one: by less than such a part."""
 
 _LARGEST_OVERHEAD: Final = 30
 _NO_HEADERS: Final = b"\0"
@@ -40,6 +42,13 @@ class Sender:
 
     producer: ProducerIdAndEpoch
     codec: int = compression.NONE
+    batch_bytes: int = BATCH_BYTES
+    """How much goes into a batch of more than one record."""
+
+
+def batch_bytes(limit: int) -> int:
+    """How much may go into a batch for a topic that takes so many bytes in one."""
+    return min(BATCH_BYTES, limit - HEADER_SIZE - limit // _SLACK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,7 @@ def encode(
     if isinstance(headers, pa.Array):
         sizes += _sizes(headers)
     time_ms = _times(records["timestamp"], now_ms)
-    cuts = _cuts(sizes, [*firsts, records.num_rows])
+    cuts = _cuts(sizes, [*firsts, records.num_rows], sender.batch_bytes)
     starts = np.repeat(cuts[:-1], np.diff(cuts))
     body, bounds = _records(records, headers, time_ms - time_ms[starts], starts)
     for first, end in pairwise(cuts.tolist()):
@@ -162,14 +171,14 @@ def _times(times: pa.Array, now_ms: int) -> Numbers:
     return found
 
 
-def _cuts(sizes: Numbers, bounds: Sequence[int]) -> Numbers:
+def _cuts(sizes: Numbers, bounds: Sequence[int], most: int) -> Numbers:
     """Where batches begin, and where the last one ends: at the bounds, and between if need be."""
     ends = np.cumsum(sizes)
     cuts = [0]
     for bound in bounds[1:]:
         while cuts[-1] < bound:
             before = ends[cuts[-1] - 1] if cuts[-1] else 0
-            cut = int(np.searchsorted(ends, before + BATCH_BYTES, side="right"))
+            cut = int(np.searchsorted(ends, before + most, side="right"))
             cuts.append(min(bound, max(cut, cuts[-1] + 1)))
     return np.array(cuts)
 

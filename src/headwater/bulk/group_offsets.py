@@ -1,11 +1,12 @@
 """What a group has committed, without what a transaction may still take back; and a commit by hand."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
 from headwater.bulk.broker_errors import refuse
 from headwater.bulk.cluster import Cluster
-from headwater.bulk.coordinators import group_coordinator
+from headwater.bulk.coordinators import group_coordinator, group_coordinators
 from headwater.bulk.ranges import TopicPartition
 from headwater.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -13,9 +14,14 @@ from headwater.wire.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from headwater.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from headwater.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+)
 
 OFFSET_FETCH_VERSION: Final = 7
+OFFSET_FETCH_OF_MANY_VERSION: Final = 8
 OFFSET_COMMIT_VERSION: Final = 7
 _NONE: Final = -1
 
@@ -28,6 +34,13 @@ class Committed(NamedTuple):
 def committed_offsets(cluster: Cluster, group: str) -> dict[TopicPartition, Committed]:
     """Return all that the group has committed; waits while a commit is part of an open transaction."""
     return cluster.patiently(partial(_committed_offsets, cluster, group))
+
+
+def committed_offsets_of(
+    cluster: Cluster, groups: Sequence[str]
+) -> dict[str, dict[TopicPartition, Committed]]:
+    """The same for many groups, in few requests; a group that has committed nothing is left out."""
+    return cluster.patiently(partial(_committed_offsets_of, cluster, groups))
 
 
 def commit_offset(
@@ -51,6 +64,27 @@ def _committed_offsets(cluster: Cluster, group: str) -> dict[TopicPartition, Com
             if each.committed_offset != _NONE:
                 partition = TopicPartition(topic.name, each.partition_index)
                 found[partition] = Committed(each.committed_offset, each.metadata or "")
+    return found
+
+
+def _committed_offsets_of(
+    cluster: Cluster, groups: Sequence[str]
+) -> dict[str, dict[TopicPartition, Committed]]:
+    found: dict[str, dict[TopicPartition, Committed]] = {}
+    for coordinator, kept in group_coordinators(cluster, groups):
+        asked = [OffsetFetchRequestGroup(group_id=each, topics=None) for each in kept]
+        request = OffsetFetchRequest(groups=asked, require_stable=True)
+        answer = coordinator.call(request, OFFSET_FETCH_OF_MANY_VERSION, OffsetFetchResponse)
+        for group in answer.groups:
+            doing = f"read the offsets of group {group.group_id}"
+            refuse(group.error_code, doing=doing)
+            for topic in group.topics:
+                for each in topic.partitions:
+                    refuse(each.error_code, doing=doing)
+                    if each.committed_offset != _NONE:
+                        committed = Committed(each.committed_offset, each.metadata or "")
+                        place = TopicPartition(topic.name, each.partition_index)
+                        found.setdefault(group.group_id, {})[place] = committed
     return found
 
 

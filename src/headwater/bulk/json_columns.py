@@ -5,6 +5,7 @@ All of it is native code; Python runs once per column. What msgspec or Arrow ref
 `json_rules.py` has the last word.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
@@ -21,6 +22,8 @@ from headwater.bulk.json_floats import single_floats
 from headwater.bulk.json_texts import decimals, times
 
 _NOTHING: Final = msgspec.Raw(b"null")
+_UNTAKEN: Final = re.compile(r'["\\\x00-\x1f]')
+"""msgspec takes no names with these: they would have to be escaped."""
 
 
 class Column(NamedTuple):
@@ -57,6 +60,8 @@ def _struct(kind: pa.StructType) -> Column | None:
         if child is not None
     ]
     if len(fields) < kind.num_fields or not fields:
+        return None
+    if any(_UNTAKEN.search(each.name) for each in kind):
         return None
     names = {f"f{at}": each.name for at, each in enumerate(kind)}
     made = msgspec.defstruct("Object", fields, rename=names, gc=False)

@@ -21,7 +21,7 @@ from headwater.errors import NotSupported, UnreadableValue
 Convert = Callable[[Any, str], Any]
 """(decoded JSON, name of the field) -> what `pa.array` takes for the type."""
 
-_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?")
+_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")
 """As Spark and our outputs write them, for JSON has no numbers for them."""
 _EXACT: Final = Context(prec=76)
@@ -30,10 +30,11 @@ _LARGEST_INT: Final = 2**31 - 1
 _LARGEST_LONG: Final = 2**63 - 1
 _DAY: Final = r"(?:\d{4}|[+-]\d{4,7})-\d{2}-\d{2}"
 """Years of more digits have a sign, as Spark and our outputs write them."""
-_DATE: Final = re.compile(_DAY)
+_DATE: Final = re.compile(_DAY, re.ASCII)
 _TIME: Final = re.compile(
     rf"({_DAY})"
-    r"(?:[ T](\d{2})(?::(\d{2})(?::(\d{2})(?:\.(\d+))?)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?"
+    r"(?:[ T](\d{2})(?::(\d{2})(?::(\d{2})(?:\.(\d+))?)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?",
+    re.ASCII,
 )
 
 
@@ -49,14 +50,21 @@ class _Real(str):
     __slots__ = ()
 
 
-def read_object(value: bytes) -> dict[str, Any]:
-    """Decode one JSON object; numbers stay as they are written. Raises `UnreadableValue`."""
+def read_row(value: bytes | None, convert: Convert) -> Any:
+    """Read one JSON object, or a row of nulls. Raises `UnreadableValue`."""
+    try:
+        return convert({} if value is None else _read_object(value), "")
+    except RecursionError as error:
+        # Where a value is decoded, or where a part of it is written as text again.
+        raise UnreadableValue("the value is nested too deeply") from error
+
+
+def _read_object(value: bytes) -> dict[str, Any]:
+    """Decode one JSON object; numbers stay as they are written."""
     try:
         decoded = json.loads(
             str(value, "utf-8"), parse_int=_Whole, parse_float=_Real, parse_constant=_Real
         )
-    except RecursionError as error:
-        raise UnreadableValue("the value is nested too deeply") from error
     except UnicodeDecodeError as error:
         raise UnreadableValue("the value is not UTF-8") from error
     except ValueError as error:
@@ -265,7 +273,9 @@ def _as_json(value: Any) -> str:
     if isinstance(value, _Whole | _Real):
         return str(value)
     if isinstance(value, dict):
-        members = (f"{json.dumps(key)}:{_as_json(each)}" for key, each in value.items())
+        members = (
+            f"{json.dumps(key, ensure_ascii=False)}:{_as_json(each)}" for key, each in value.items()
+        )
         return "{" + ",".join(members) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(_as_json, value)) + "]"

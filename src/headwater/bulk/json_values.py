@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from headwater.bulk.json_alike import Alike
 from headwater.bulk.json_columns import column_of
 from headwater.bulk.json_lines import are_lines
-from headwater.bulk.json_rules import converter, read_object
+from headwater.bulk.json_rules import converter, read_row
 from headwater.bulk.varints import Numbers
 from headwater.errors import UnreadableValue
 
@@ -180,7 +180,7 @@ class JsonParser:
         for position in positions.tolist():
             value = values[position].as_py()
             try:
-                rows.append(self._convert({} if value is None else read_object(value), ""))
+                rows.append(read_row(value, self._convert))
             except UnreadableValue as error:
                 refused.append(Refused(position, error.what))
             else:

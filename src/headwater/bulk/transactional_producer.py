@@ -19,10 +19,11 @@ import pyarrow.compute as pc
 from headwater.bulk.broker_errors import refuse
 from headwater.bulk.cluster import Cluster
 from headwater.bulk.connection import Connection
-from headwater.bulk.encode import Encoded, Sender, encode
+from headwater.bulk.encode import BATCH_BYTES, Encoded, Sender, batch_bytes, encode
 from headwater.bulk.group_offsets import Committed
 from headwater.bulk.partitioner import partitions_of
 from headwater.bulk.ranges import TopicPartition
+from headwater.bulk.topic_configs import topic_configs
 from headwater.bulk.transaction_requests import TransactionRequests
 from headwater.errors import InvalidRequest, InvalidTransaction, NotFound, Unavailable
 from headwater.wire.compression import NONE
@@ -42,6 +43,7 @@ MOST_IN_FLIGHT: Final = 5
 
 T = TypeVar("T")
 
+_LIMIT: Final = "max.message.bytes"
 _ALL: Final = -1
 _ACK_WITHIN_MS: Final = 30_000
 _STORED: Final = (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
@@ -70,6 +72,7 @@ class TransactionalProducer:
         self._was_repeated = False
         self._producer = self._take_over()
         self._counts: dict[str, int] = {}
+        self._batch_bytes: dict[str, int] = {}
         self._sequences: dict[TopicPartition, int] = {}
         self._added: set[TopicPartition] = set()
         self._in_flight: deque[_Round] = deque()
@@ -129,7 +132,7 @@ class TransactionalProducer:
         if len(firsts) > 1:
             records = records.take(pa.array(order))
         batches: dict[TopicPartition, list[Encoded]] = {}
-        sender = Sender(self._producer, self._codec)
+        sender = Sender(self._producer, self._codec, self._batch_bytes_of(topic))
         for first, batch in encode(records, firsts, now_ms, sender):
             batches.setdefault(TopicPartition(topic, int(places[first])), []).append(batch)
         return batches
@@ -148,6 +151,17 @@ class TransactionalProducer:
                 hint="they are counted from 0; null leaves it to the key",
             )
         return count
+
+    def _batch_bytes_of(self, topic: str) -> int:
+        if topic not in self._batch_bytes:
+            self.flush()
+            try:
+                limit = int(topic_configs(self._cluster, topic, (_LIMIT,))[_LIMIT])
+            except InvalidRequest:  # this user may write, but not look
+                self._batch_bytes[topic] = BATCH_BYTES
+            else:
+                self._batch_bytes[topic] = batch_bytes(limit)
+        return self._batch_bytes[topic]
 
     def _in_sequence(self, partition: TopicPartition, batch: Encoded) -> bytes:
         sequence = self._sequences.get(partition, 0)

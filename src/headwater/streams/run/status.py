@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from headwater.streams.source.offsets import START
+from headwater.streams.source.offsets import OLD_START
 
 STATUS_TOPIC: Final = "__headwater.pipelines"
 """Compacted: the last status of each query, and what users want of it (`control.py`)."""
@@ -136,7 +136,7 @@ def _positions(sources: list[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     for each in sources:
         for topic, partitions in (each.get("endOffset") or {}).items():
-            if partitions and not topic.endswith(START):
+            if partitions and not topic.endswith(OLD_START):
                 at = found.setdefault(topic, {})
                 for partition, offset in partitions.items():
                     at[partition] = min(int(offset), at.get(partition, int(offset)))

@@ -12,9 +12,9 @@ import pyarrow as pa
 from headwater.bulk.cluster import Cluster
 from headwater.errors import Conflict
 from headwater.streams.sink.fingerprint import Fingerprint
-from headwater.streams.sink.marker import Marker, Write, Writer, read_marker
+from headwater.streams.sink.marker import Marker, Write, Writer, read_marker, read_markers
 from headwater.streams.sink.options import SinkOptions
-from headwater.streams.sink.presence import ensure_topic, to_do
+from headwater.streams.sink.presence import ensure_topic, may_have_begun, to_do
 from headwater.streams.sink.records import records_of
 from headwater.streams.sink.staging import Staging
 from headwater.streams.sink.transaction import Transactions
@@ -36,9 +36,9 @@ def commit_batch(
     options: SinkOptions,
     writer: Writer,
     batch_id: int,
-    tasks: Sequence[Writer] = (),
+    tasks: int = 0,
 ) -> None:
-    """Write what the tasks have staged, unless the batch is written already."""
+    """Write what so many tasks have staged, unless the batch is written already."""
     staging = _staging(options, writer)
     if files or options.topic is not None:
         with Transactions(options.log, writer) as transactions:
@@ -53,16 +53,13 @@ def commit_batch(
     staging.remove_batches(batch_id)
 
 
-def _refuse_if_begun_by_tasks(
-    cluster: Cluster, writer: Writer, batch_id: int, tasks: Sequence[Writer]
-) -> None:
+def _refuse_if_begun_by_tasks(cluster: Cluster, writer: Writer, batch_id: int, tasks: int) -> None:
     """Raise `Conflict` if `atomic` was set in the middle of a batch: what tasks wrote would be doubled."""
     before = read_marker(cluster, writer)
     if before is not None and not before.marker.is_sign:
         return
-    for each in tasks:
-        placed = read_marker(cluster, each)
-        if placed is not None and placed.marker.has_begun(batch_id):
+    for each, (_, marker) in read_markers(cluster, may_have_begun(cluster, writer, tasks)).items():
+        if marker.has_begun(batch_id):
             raise Conflict(
                 f"{each} has written rows of batch {batch_id} already, before atomic was set",
                 hint="run it once without atomic, or begin with a new checkpoint",

@@ -6,15 +6,22 @@ the id of the checkpoint's query in its name: a new checkpoint starts anew, what
 """
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from headwater.bulk.cluster import Cluster
-from headwater.bulk.group_offsets import committed_offsets
+from headwater.bulk.group_offsets import Committed, committed_offsets, committed_offsets_of
+from headwater.bulk.ranges import TopicPartition
 from headwater.errors import Conflict
 from headwater.streams.sink.fingerprint import VERSION, Fingerprint
 
 GROUP_PREFIX: Final = "headwater-sink"
+OTHER_ROWS_HINT: Final = (
+    "if the query was changed, run it once as it was before; else begin with a new checkpoint "
+    "(in a pipeline: headwater pipeline reset), and with atomic=true, which allows other rows "
+    "(rand, uuid, another number of tasks, a compacted topic)"
+)
 _UNKNOWN: Final = 0
 
 
@@ -95,7 +102,17 @@ class Placed(NamedTuple):
 
 def read_marker(cluster: Cluster, writer: Writer) -> Placed | None:
     """Return what the writer has committed last; None if it never did."""
-    found = committed_offsets(cluster, writer.name)
+    return _newest(committed_offsets(cluster, writer.name))
+
+
+def read_markers(cluster: Cluster, writers: Sequence[Writer]) -> dict[Writer, Placed]:
+    """The same for many writers; those that never committed are left out."""
+    found = committed_offsets_of(cluster, [each.name for each in writers]) if writers else {}
+    markers = {each: _newest(found.get(each.name, {})) for each in writers}
+    return {each: placed for each, placed in markers.items() if placed is not None}
+
+
+def _newest(found: Mapping[TopicPartition, Committed]) -> Placed | None:
     placed = [Placed(place.topic, Marker.of(*each)) for place, each in found.items()]
     return max(placed, key=lambda each: each.marker.progress, default=None)
 
@@ -150,7 +167,5 @@ def _other_rows(written: Fingerprint, now: Fingerprint, batch_id: int, writer: W
         f"batch {batch_id} comes again with other rows than {writer} has written before "
         f"({written.rows} then, {now.rows} now, or other contents): the query is not the same, or "
         "what it reads was compacted or expired in between",
-        hint="if the query was changed, run it once as it was before; else begin with a new checkpoint "
-        "(in a pipeline: headwater pipeline reset), and with atomic=true, which allows other rows "
-        "(rand, uuid, another number of tasks, a compacted topic)",
+        hint=OTHER_ROWS_HINT,
     )

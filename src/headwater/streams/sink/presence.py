@@ -7,7 +7,9 @@ themselves leaves none.
 """
 
 import contextlib
-from typing import NamedTuple
+import json
+from dataclasses import replace
+from typing import Final, NamedTuple
 
 from headwater.bulk.cluster import Cluster
 from headwater.bulk.group_offsets import Committed, commit_offset, committed_offsets
@@ -16,33 +18,59 @@ from headwater.errors import Conflict, NotFound
 from headwater.streams.sink.marker import Done, Write, Writer, decide, read_marker
 from headwater.streams.sink.options import SinkOptions
 
+_LIKELY_TASKS: Final = 200
+"""So many may have begun a batch in any case: as many as Spark has after a shuffle by default."""
+_MOST_TASKS: Final = 4096
+
 
 class Sign(NamedTuple):
     """The query has finished every batch below `next_batch`."""
 
     topic: str
     next_batch: int
+    tasks: int
+    """In how many tasks a batch came at most; 0 if that is not known."""
+
+    @classmethod
+    def of(cls, place: TopicPartition, committed: Committed) -> "Sign":
+        fields = json.loads(committed.metadata or "{}")
+        return cls(place.topic, committed.offset, fields.get("tasks", 0))
+
+    def metadata(self) -> str:
+        """Also for those who take a sign for a marker: one that tells of no rows."""
+        fields = {"version": 0, "rows": 0, "part": False, "tasks": self.tasks}
+        return json.dumps(fields, separators=(",", ":"))
 
 
-def leave_sign(options: SinkOptions, writer: Writer, batch_id: int) -> None:
-    """Note that the query has finished a batch."""
+def leave_sign(
+    cluster: Cluster, options: SinkOptions, writer: Writer, batch_id: int, tasks: int
+) -> None:
+    """Note that the query has finished a batch, in so many tasks."""
     if options.topic is None:
         return
-    with options.log.cluster() as cluster:
-        refuse_if_gone(cluster, options, batch_id)
-        before = read_sign(cluster, writer)
-        if before is not None:
-            refuse_other_topic(before.topic, options)
-        ensure_topic(cluster, options, options.topic)
-        place = TopicPartition(options.topic, 0)
-        commit_offset(cluster, writer.whole.name, place, Committed(batch_id + 1))
+    refuse_if_gone(cluster, options, batch_id)
+    before = read_sign(cluster, writer)
+    if before is not None:
+        refuse_other_topic(before.topic, options)
+        tasks = max(tasks, before.tasks)
+    ensure_topic(cluster, options, options.topic)
+    sign = Sign(options.topic, batch_id + 1, tasks)
+    committed = Committed(sign.next_batch, sign.metadata())
+    commit_offset(cluster, writer.whole.name, TopicPartition(sign.topic, 0), committed)
 
 
 def read_sign(cluster: Cluster, writer: Writer) -> Sign | None:
     """Return the sign of the last batch that the query has finished; None if it left none."""
-    found = committed_offsets(cluster, writer.whole.name).items()
-    signs = [Sign(place.topic, each.offset) for place, each in found]
+    found = committed_offsets(cluster, writer.whole.name)
+    signs = [Sign.of(*each) for each in found.items()]
     return max(signs, key=lambda each: each.next_batch, default=None)
+
+
+def may_have_begun(cluster: Cluster, sink: Writer, tasks: int) -> list[Writer]:
+    """The tasks of a batch that now has so many: it may have had others before."""
+    sign = read_sign(cluster, sink)
+    count = max(tasks, _LIKELY_TASKS, 0 if sign is None else sign.tasks)
+    return [replace(sink, task=each) for each in range(min(_MOST_TASKS, count))]
 
 
 def to_do(cluster: Cluster, options: SinkOptions, writer: Writer, batch_id: int) -> Done | Write:

@@ -16,9 +16,9 @@ from pyspark.sql.types import StructType
 
 from headwater.errors import InvalidRequest
 from headwater.streams.sink.atomic_writer import commit_batch, stage_task
+from headwater.streams.sink.finishing import finish_batch
 from headwater.streams.sink.marker import Writer
 from headwater.streams.sink.options import SinkOptions
-from headwater.streams.sink.presence import leave_sign
 from headwater.streams.sink.records import refuse_unfit
 from headwater.streams.sink.task_writer import write_task
 
@@ -34,6 +34,8 @@ class Written(WriterCommitMessage):
 
     writer: Writer
     batch_id: int
+    rows: int = 0
+    """How many the task had, if it wrote them itself."""
     staged: str | None = None
     """The file of an atomic batch with the rows of this task."""
 
@@ -85,9 +87,8 @@ def _write(
     rows: Iterator[pa.RecordBatch], options: SinkOptions, writer: Writer, batch_id: int
 ) -> Written:
     if options.staging is None:
-        write_task(rows, options, writer, batch_id)
-        return Written(writer, batch_id)
-    return Written(writer, batch_id, stage_task(rows, options, writer, batch_id))
+        return Written(writer, batch_id, rows=write_task(rows, options, writer, batch_id))
+    return Written(writer, batch_id, staged=stage_task(rows, options, writer, batch_id))
 
 
 def _commit(messages: Messages, options: SinkOptions) -> None:
@@ -96,10 +97,11 @@ def _commit(messages: Messages, options: SinkOptions) -> None:
         return
     sink, batch_id = written[0].writer.whole, written[0].batch_id
     if options.staging is None:
-        leave_sign(options, sink, batch_id)
+        rows_of = {each.writer.task or 0: each.rows for each in written}
+        finish_batch(options, sink, batch_id, rows_of)
     else:
         files = [each.staged for each in written if each.staged is not None]
-        commit_batch(files, options, sink, batch_id, tasks=[each.writer for each in written])
+        commit_batch(files, options, sink, batch_id, tasks=len(written))
 
 
 def _task_context() -> TaskContext:

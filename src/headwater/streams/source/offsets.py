@@ -1,14 +1,16 @@
 """Offsets as Spark's Kafka source writes them, `{"orders": {"0": 23, "1": 345}}`, and where reading begins.
 
-Written in one order always: Spark compares offsets as text. Unless it starts at offset 0 everywhere, the
-end of a query's first batch tells also where that batch starts, under a name that no topic has:
-`{"orders": {"0": 23}, "orders (start)": {"0": 7}}`
+Written in one order always: Spark compares offsets as text. What else there is to tell stands in names that
+no topic has, without partitions: Spark's Kafka source passes over them, and can go on from here.
 
-Every end tells also which topics of these names it is of: an offset of one means nothing in another. The
-ids stand as topics without partitions, which Spark's Kafka source passes over:
+Unless it starts at offset 0 everywhere, the end of a query's first batch tells where that batch starts,
+as JSON in JSON: `{"orders": {"0": 23}, "(start {...})": {}}`
+
+Every end tells also which topics of these names it is of: an offset of one means nothing in another:
 `{"orders": {"0": 23}, "orders (id 5b9c...)": {}}`
 """
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,9 +22,11 @@ from headwater.errors import InvalidRequest
 Offsets = dict[TopicPartition, int]
 OffsetsJson = dict[str, dict[str, int]]
 
-START: Final = " (start)"
-"""Behind the name of a topic: not where a batch ends, but where the query began."""
+OLD_START: Final = " (start)"
+"""So earlier versions told it: behind the name of a topic whose partitions are where the query began."""
 
+_START: Final = re.compile(r"\(start (\{.*\})\)")
+"""Where the query began, in these same words."""
 _ID: Final = re.compile(r"(.+) \(id ([0-9a-f]{32})\)")
 """The name of a topic, and its id."""
 
@@ -34,9 +38,8 @@ def to_json(
     written: OffsetsJson = {}
     for partition in sorted(offsets):
         written.setdefault(partition.topic, {})[str(partition.partition)] = offsets[partition]
-    for partition in sorted(first or {}):
-        name = partition.topic + START
-        written.setdefault(name, {})[str(partition.partition)] = (first or {})[partition]
+    if first is not None:
+        written[f"(start {json.dumps(to_json(first))})"] = {}
     for topic in sorted({each.topic for each in offsets} & set(ids or {})):
         written[f"{topic} (id {(ids or {})[topic]})"] = {}
     return written
@@ -45,16 +48,20 @@ def to_json(
 def from_json(written: Any, name: str) -> Offsets:
     """Read what a checkpoint or an option says; `name` is what to blame."""
     everything = _parsed(written, name)
-    return {each: everything[each] for each in everything if not each.topic.endswith(START)}
+    return {each: everything[each] for each in everything if not each.topic.endswith(OLD_START)}
 
 
-def first_start(written: Any, name: str) -> Offsets:
-    """Where the query began, if these offsets say so."""
-    return {
-        TopicPartition(each.topic.removesuffix(START), each.partition): offset
+def first_start(written: OffsetsJson, name: str) -> Offsets | None:
+    """Where the query began; None if these offsets do not say so."""
+    for each in written:
+        if found := _START.fullmatch(each):
+            return from_json(json.loads(found[1]), name)
+    in_old_words = {
+        TopicPartition(each.topic.removesuffix(OLD_START), each.partition): offset
         for each, offset in _parsed(written, name).items()
-        if each.topic.endswith(START)
+        if each.topic.endswith(OLD_START)
     }
+    return in_old_words or None
 
 
 def topic_ids(written: OffsetsJson) -> dict[str, str]:

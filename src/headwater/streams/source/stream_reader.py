@@ -84,7 +84,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ends = limited(known, ends, limit.max_rows)
         if start == self._initial:
             is_at_zero = not any(known.values()) and ends != starts
-            return to_json(ends, first=None if is_at_zero else starts, ids=ids)
+            return to_json(ends, first=None if is_at_zero else known, ids=ids)
         waits = self._target is None and not self._pacing.is_worth_it(known, ends)
         return start if waits or ends == starts else to_json(ends, ids=ids)
 
@@ -94,7 +94,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> Sequence[InputPartition]:
         starts, ends = from_json(start, _CHECKPOINT), from_json(end, _CHECKPOINT)
         if start == self._initial:
-            starts = first_start(end, _CHECKPOINT) or dict.fromkeys(ends, 0)
+            first = first_start(end, _CHECKPOINT)
+            starts = dict.fromkeys(ends, 0) if first is None else first
         ids = topic_ids(end)
         starts = _without(_others(topic_ids(start), ids), starts)
         there = _ids_of(self._connected().topics({each.topic for each in ends}))
