@@ -172,6 +172,33 @@ def test_a_refresh_that_would_take_long_is_given_up_when_its_run_ends(
     assert cities.changes("slow") == []
 
 
+def test_a_body_that_runs_a_query_of_its_own_is_refused(cities: Cities) -> None:
+    """What it finds would stay as it was when the run began."""
+
+    @cities.pipeline.materialized_view(key="id")
+    def numbered(customers: DataFrame) -> DataFrame:
+        return customers.withColumn("of", F.lit(customers.count()))
+
+    cities.move(1, "Rome")
+    with pytest.raises(InvalidRequest, match=r"'numbered' runs a query while it is planned.*count"):
+        cities.runner.plan([cities.pipeline.graph()])
+
+
+def test_a_body_that_counts_what_it_reads_by_name_is_refused(
+    cities: Cities, spark: SparkSession
+) -> None:
+    cities.pipeline.topic(cities.customers, name="moves", schema="id LONG, city STRING")
+
+    @cities.pipeline.materialized_view(key="id")
+    def numbered() -> DataFrame:
+        moves = spark.read.table("moves")
+        return moves.withColumn("of", F.lit(moves.count()))
+
+    cities.move(1, "Rome")
+    with pytest.raises(InvalidRequest, match="'numbered' cannot be planned"):
+        cities.runner.plan([cities.pipeline.graph()])
+
+
 def test_a_table_takes_no_rows_that_are_no_stream(cities: Cities) -> None:
     cities.pipeline.table(name="counts")(by_city)
     with pytest.raises(InvalidRequest, match="nothing to append"):

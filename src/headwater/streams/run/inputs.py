@@ -22,6 +22,7 @@ from headwater.streams.graph import Graph, circle
 from headwater.streams.locations import Location, of_error
 from headwater.streams.options import Options
 from headwater.streams.pipeline import SPARK
+from headwater.streams.planning import planning
 from headwater.streams.run.checkpoints import Checkpoint
 from headwater.streams.run.failures import in_one_sentence
 from headwater.streams.run.records import flatten_windows, written
@@ -135,7 +136,8 @@ class Inputs:
         arguments: dict[str, object] = {name: self._frame(name, flow) for name in flow.inputs}
         if SPARK in inspect.signature(flow.body).parameters:
             arguments[SPARK] = self._spark
-        found = flow.body(**arguments)
+        with planning(self._spark, flow.name):
+            found = flow.body(**arguments)
         if not isinstance(found, DataFrame):
             raise InvalidRequest(
                 f"{flow.location}: {flow.name!r} returns {type(found).__name__}, not a DataFrame",
