@@ -26,11 +26,13 @@ from streams.shop import Running
 
 ORDERS = "id INT, customer INT, state STRING, day STRING, amount DOUBLE"
 CUSTOMERS = "customer INT, name STRING"
+D1, D2, D3 = "2026-09-01", "2026-09-02", "2026-09-03"
 
 TABLES = f"""\
 from pyspark import pipelines as dp
 from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F
+import pandas as pd
 
 spark = SparkSession.active()
 
@@ -133,6 +135,53 @@ def buyers():
 def on_busy_days():
     busy = spark.read.table("busy_days").select("day").distinct()
     return spark.read.table("orders").join(busy, "day").groupBy("customer").count()
+"""
+
+NO_STREAMS = """
+
+@dp.materialized_view
+def by_made_up_key():
+    return spark.read.table("orders").groupBy("state").count().withColumn("state", F.lower("state"))
+
+@dp.materialized_view
+def by_window():
+    orders = spark.read.table("orders").withColumn("at", F.col("day").cast("timestamp"))
+    found = orders.groupBy(F.window("at", "1 day"), "state").count()
+    return found.select(F.date_format("window.start", "y-MM-dd").alias("day"), "state", "count")
+
+@dp.materialized_view
+def with_stragglers():
+    orders = spark.read.table("orders").withColumn("at", F.col("day").cast("timestamp"))
+    found = orders.withWatermark("at", "1 hour").groupBy("at").count()
+    return found.select(F.col("at").cast("string"), "count")
+
+@dp.materialized_view
+def first_of_each():
+    def first(rows):
+        return rows.head(1)
+    orders = spark.read.table("orders").select("state", "customer")
+    firsts = orders.groupBy("state").applyInPandas(first, "state STRING, customer INT")
+    return firsts.groupBy("state").count()
+
+@dp.materialized_view
+def mean():
+    @F.pandas_udf("double")
+    def average(numbers: pd.Series) -> float:
+        return numbers.mean()
+    return spark.read.table("orders").groupBy("state").agg(average("amount").alias("amount"))
+
+@dp.materialized_view
+def recent():
+    orders = spark.read.table("orders")
+    return orders.filter(F.col("day") >= F.date_sub(F.current_date(), 30)).groupBy("state").count()
+"""
+STREAMS = """
+
+@dp.materialized_view
+def daily():
+    orders = spark.read.table("orders").withColumn("at", F.col("day").cast("timestamp"))
+    found = orders.groupBy(F.window("at", "1 day"), "state").count()
+    return found.select("window.start", F.col("state").alias("of"), "count")
 """
 
 IN_SQL = """
@@ -248,12 +297,12 @@ def file(
 def test_views_hold_the_rows_that_the_tables_of_spark_would_hold(file: File, views: str) -> None:
     file.write(TABLES + views)
     file.customer((1, "Ann"), (2, "Bob"))
-    file.order((1, 1, "CA", "d1", 1.0), (2, 2, "NY", "d1", 4.0), (3, 3, "CA", "d2", 4.0))
-    file.order((4, 1, "CA", "d2", 9.0), (2, 2, "NY", "d1", 4.0))
+    file.order((1, 1, "CA", D1, 1.0), (2, 2, "NY", D1, 4.0), (3, 3, "ca", D2, 4.0))
+    file.order((4, 1, "CA", D2, 9.0), (2, 2, "NY", D1, 4.0))
     file.once()
     assert {each: file.rows(each) for each in file.views} == file.as_in_plain_spark()
     file.customer((3, "Cid"), (3, "Cid"))
-    file.order((5, 1, "CA", "d1", 20.0), (2, 2, "NY", "d1", 4.0), (6, 4, "TX", "d3", 0.5))
+    file.order((5, 1, "CA", D1, 20.0), (2, 2, "NY", D1, 4.0), (6, 4, "TX", D3, 0.5))
     file.once()
     assert {each: file.rows(each) for each in file.views} == file.as_in_plain_spark()
 
@@ -312,6 +361,46 @@ def large():
 """
 
 
+def modes_and_keys(file: File) -> dict[str, tuple[str, Any]]:
+    planned = file.runner.plan([file.pipeline.graph()])
+    return {
+        each.flow.name: (each.output_mode, each.output.key)
+        for each in planned
+        if isinstance(each.output, MaterializedView)
+    }
+
+
+def test_a_view_whose_stream_would_come_to_other_rows_is_computed_anew(file: File) -> None:
+    file.write(TABLES + NO_STREAMS)
+    found = modes_and_keys(file)
+    assert {mode for mode, _ in found.values()} == {"anew"}
+    # What is made of two groups may be the same.
+    assert found["by_made_up_key"] == found["by_window"] == ("anew", (ROW_KEY,))
+
+
+def test_groups_that_are_shown_under_another_name_stay_a_stream(file: File) -> None:
+    file.write(TABLES + STREAMS)
+    assert modes_and_keys(file)["daily"] == ("update", ("start", "of"))
+
+
+OF_PARTS = """
+CREATE STREAMING TABLE orders AS SELECT * FROM STREAM source;
+CREATE STREAMING TABLE customers AS SELECT * FROM STREAM source;
+CREATE TEMPORARY VIEW unread AS SELECT * FROM orders WHERE id = (SELECT max(id) FROM orders);
+CREATE MATERIALIZED VIEW known AS
+SELECT id FROM orders WHERE customer IN (SELECT customer FROM customers);
+CREATE MATERIALIZED VIEW large AS
+WITH of_state AS (SELECT state, sum(amount) AS amount FROM orders GROUP BY state)
+SELECT state FROM of_state WHERE amount > 3;
+"""
+
+
+def test_a_view_in_sql_may_name_its_tables_in_a_subquery_or_a_with_alone(file: File) -> None:
+    file.write(OF_PARTS, suffix="sql")
+    file.pipeline.topic(file.orders_topic, name="source", schema=ORDERS)
+    assert modes_and_keys(file).keys() == {"known", "large"}
+
+
 def test_a_view_that_is_computed_anew_follows_its_tables_while_a_pipeline_runs(file: File) -> None:
     file.write(TABLES + LARGE)
     file.order((1, 1, "CA", "d1", 4.0))
@@ -347,6 +436,12 @@ STREAMED = """
 def large():
     return spark.readStream.table("orders").filter("amount > 3")
 """
+QUALIFIED = """
+
+@dp.materialized_view
+def large():
+    return spark.read.table("main.gold.orders").filter("amount > 3")
+"""
 TAKEN = """
 
 @dp.materialized_view
@@ -358,11 +453,15 @@ def large():
 @pytest.mark.parametrize(
     ("view", "words"),
     [
+        (
+            QUALIFIED,
+            r"'large' reads 'main.gold.orders', .* no schema here \(hint: read it as 'orders'\)",
+        ),
         (STREAMED, r"the key of 'large' cannot be told .* reads a stream .*spark\.read\.table"),
         (TAKEN, "'large' has a column '_Row_Key', which is the name of the key"),
     ],
 )
-def test_a_view_that_can_have_no_key_is_refused_in_one_sentence(
+def test_a_view_that_cannot_be_kept_is_refused_in_one_sentence(
     file: File, view: str, words: str
 ) -> None:
     file.write(TABLES + view)

@@ -1,21 +1,29 @@
 """Views that are no stream: computed anew when what they read has changed, only differences written."""
 
 import json
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from headwater.bulk.transactional_producer import TransactionalProducer
 from headwater.client import Client
 from headwater.errors import Conflict, InvalidRequest
+from headwater.streams.log_access import LogAccess
 from headwater.streams.pipeline import Pipeline
+from headwater.streams.run.refresh_number import query_id_of
 from headwater.streams.run.runner import Runner
 from headwater.streams.run.status import WHOLE_RESULT, Counts, Status
 from headwater.streams.run.surroundings import Surroundings
 from headwater.streams.run.view_key import ROW_KEY
+from headwater.streams.sink.marker import Writer
+from headwater.streams.sink.records import COLUMNS
 from streams.shop import Running
 
 
@@ -108,6 +116,87 @@ def test_two_rows_of_one_key_are_refused(cities: Cities) -> None:
     assert status.state == "failed"
     assert "two rows of 'wrong' have the same key" in str(status.error)
     assert cities.changes("wrong") == []
+
+
+def test_a_view_that_is_computed_again_after_a_failure_tells_of_none(cities: Cities) -> None:
+    cities.pipeline.materialized_view(name="moved", key="city")(lambda customers: customers)
+    cities.move(1, "Rome")
+    with Running(cities.runner, cities.pipeline) as run:
+        run.wait_for("moved", lambda status: status.rows == 1)
+        cities.move(2, "Rome")
+        run.wait_for("moved", lambda status: status.error is not None)
+        cities.move(2, "Oslo")
+        run.wait_for("moved", lambda status: status.state == "running" and status.error is None)
+
+
+def test_rows_of_a_refresh_that_was_cut_off_hide_nothing_that_comes_after(cities: Cities) -> None:
+    """Its transaction is still open, and readers wait for the end of one."""
+    cities.pipeline.materialized_view(name="counts")(by_city)
+    cities.move(1, "Rome")
+    cities.once()
+    (planned,) = cities.runner.plan([cities.pipeline.graph()])
+    log = LogAccess.of({"bootstrap.servers": cities.client.connection.address.bootstrap})
+    topic = cities.pipeline.topic_of("counts", 1)
+    with log.cluster() as cluster:
+        writer = Writer(query_id_of(planned), sink=topic)
+        cut_off = TransactionalProducer(cluster, writer.name, timeout_ms=300_000)
+        row = {"key": b'{"city":"Rome"}', "value": b"torn"}
+        cut_off.write(topic, pa.RecordBatch.from_pylist([row], COLUMNS), now_ms=1)
+        cut_off.flush()
+        cities.move(1, "Oslo")
+        cities.once()
+        assert sorted(cities.changes("counts")[1:], key=str) == [
+            ('{"city":"Oslo"}', {"city": "Oslo", "customers": 1}),
+            ('{"city":"Rome"}', None),
+        ]
+
+
+def test_a_refresh_that_would_take_long_is_given_up_when_its_run_ends(
+    cities: Cities, tmp_path: Path
+) -> None:
+    begun = tmp_path / "begun"
+    os.mkfifo(begun)
+
+    @F.udf("string", useArrow=False)
+    def slowly(city: str) -> str:
+        begun.open("w").close()
+        threading.Event().wait()
+        return city
+
+    cities.pipeline.materialized_view(name="slow", key="id")(
+        lambda customers: customers.select("id", slowly("city"))
+    )
+    cities.move(1, "Rome")
+    with Running(cities.runner, cities.pipeline):
+        begun.read_bytes()
+    assert cities.changes("slow") == []
+
+
+def test_a_body_that_runs_a_query_of_its_own_is_refused(cities: Cities) -> None:
+    """What it finds would stay as it was when the run began."""
+
+    @cities.pipeline.materialized_view(key="id")
+    def numbered(customers: DataFrame) -> DataFrame:
+        return customers.withColumn("of", F.lit(customers.count()))
+
+    cities.move(1, "Rome")
+    with pytest.raises(InvalidRequest, match=r"'numbered' runs a query while it is planned.*count"):
+        cities.runner.plan([cities.pipeline.graph()])
+
+
+def test_a_body_that_counts_what_it_reads_by_name_is_refused(
+    cities: Cities, spark: SparkSession
+) -> None:
+    cities.pipeline.topic(cities.customers, name="moves", schema="id LONG, city STRING")
+
+    @cities.pipeline.materialized_view(key="id")
+    def numbered() -> DataFrame:
+        moves = spark.read.table("moves")
+        return moves.withColumn("of", F.lit(moves.count()))
+
+    cities.move(1, "Rome")
+    with pytest.raises(InvalidRequest, match="'numbered' cannot be planned"):
+        cities.runner.plan([cities.pipeline.graph()])
 
 
 def test_a_table_takes_no_rows_that_are_no_stream(cities: Cities) -> None:

@@ -75,6 +75,16 @@ def test_tables_flows_and_views_in_sql_are_kept_as_streams(
             ":1: a flow appends rows",
         ),
         (
+            "CREATE FLOW f AS AUTO CDC INTO a FROM STREAM(b) KEYS (id) SEQUENCE BY id",
+            NotSupported,
+            r":1: .*\(AUTO CDC in SQL\) is not supported",
+        ),
+        (
+            "CREATE STREAMING TABLE a FLOW AUTO CDC FROM STREAM(b) KEYS (id) SEQUENCE BY id",
+            NotSupported,
+            r":1: .*\(AUTO CDC in SQL\) is not supported",
+        ),
+        (
             "CREATE FLOW f AS INSERT INTO a PARTITION (c = 1) BY NAME SELECT 1 AS b",
             NotSupported,
             ":1: a flow appends rows",

@@ -17,6 +17,10 @@ def b(): ...
 SINK = """from pyspark import pipelines as dp
 dp.create_sink("s", "kafka", {"topic": "x"})
 """
+CDC = """from pyspark import pipelines as dp
+dp.create_streaming_table("t")
+dp.create_auto_cdc_flow(target="t", source="s", keys=["id"], sequence_by="id")
+"""
 
 
 def test_locks_and_copies_of_an_editor_do_not_break_their_folder(tmp_path: Path) -> None:
@@ -36,6 +40,13 @@ def test_a_sink_is_refused_in_one_sentence_with_one_place(
     with pytest.raises(NotSupported) as refusal:
         find_pipelines(Path("sales.py"))
     assert refusal.value.what == "sales.py:2: a sink of the format 'kafka' is not supported"
+
+
+def test_an_auto_cdc_flow_is_refused_whatever_packages_there_are(tmp_path: Path) -> None:
+    """Without gRPC Spark's own function ends before it has told us of the flow."""
+    (tmp_path / "sales.py").write_text(CDC)
+    with pytest.raises(NotSupported, match=r"sales\.py:3: create_auto_cdc_flow .* not supported"):
+        find_pipelines(tmp_path / "sales.py")
 
 
 def test_what_a_file_raises_of_ours_stays_what_it_is_and_gets_its_line(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from pyspark.pipelines.output import MaterializedView, Output, StreamingTable, T
 from pyspark.pipelines.source_code_location import SourceCodeLocation
 
 from headwater.errors import InvalidRequest, NotSupported
-from headwater.streams import datasets
+from headwater.streams import auto_cdc, datasets
 from headwater.streams.datasets import Flow, View
 from headwater.streams.ddl import ddl_of
 from headwater.streams.locations import Location, of_line
@@ -44,13 +44,22 @@ def collecting(
 def read(file: Path) -> ModuleType | None:
     """Read a file of Python or SQL; what it declares is collected."""
     if file.suffix != SQL:
-        return load(file)
+        return _load(file)
     try:
         text = file.read_text()
     except UnicodeDecodeError as error:
         raise InvalidRequest(f"{file} is not text in UTF-8") from error
     get_active_graph_element_registry().register_sql(text, file)
     return None
+
+
+def _load(file: Path) -> ModuleType:
+    try:
+        return load(file)
+    except InvalidRequest as error:
+        if auto_cdc.is_asked_for_in(error.__cause__):
+            raise auto_cdc.refusal(error.what.partition(": ")[0]) from error
+        raise
 
 
 class _Registry(GraphElementRegistry):
@@ -90,10 +99,7 @@ class _Registry(GraphElementRegistry):
         self._pipeline.add_flow(Flow(name, target, flow.func, (), where, spark_conf))
 
     def register_auto_cdc_flow(self, flow: AutoCdcFlow) -> None:
-        raise NotSupported(
-            f"{_location(flow.source_code_location)}: create_auto_cdc_flow is not supported",
-            hint="read the changes as a table: pipeline.changelog(topic, key=...)",
-        )
+        raise auto_cdc.refusal(_location(flow.source_code_location))
 
     def register_sql(self, sql_text: str, file_path: Path) -> None:
         for element in elements_of(sql_text, file_path):

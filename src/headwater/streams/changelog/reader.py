@@ -18,6 +18,7 @@ from headwater.errors import OffsetOutOfRange
 from headwater.streams.changelog.forgotten import has_forgotten
 from headwater.streams.changelog.pins import Pin, Pins
 from headwater.streams.changelog.snapshots import DELETED, KEY, Snapshot, Snapshots, collapse
+from headwater.streams.planning import refuse_if_planned
 from headwater.streams.source.dead_letters import DeadLetters
 from headwater.streams.source.options import SourceOptions
 from headwater.streams.source.plan import Plan
@@ -69,6 +70,7 @@ class ChangelogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Part):
             return  # Spark's stand-in where there is nothing to read
+        refuse_if_planned()
         part = partition
         pin = self._pins.of_this_batch(lambda: self._now(part))
         for number in sorted(pin.ends):

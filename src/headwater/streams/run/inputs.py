@@ -22,6 +22,7 @@ from headwater.streams.graph import Graph, circle
 from headwater.streams.locations import Location, of_error
 from headwater.streams.options import Options
 from headwater.streams.pipeline import SPARK
+from headwater.streams.planning import planning
 from headwater.streams.run.checkpoints import Checkpoint
 from headwater.streams.run.failures import in_one_sentence
 from headwater.streams.run.records import flatten_windows, written
@@ -33,7 +34,11 @@ from headwater.streams.source.rows import refuse_unreadable
 FORMAT: Final = "headwater"
 CHANGELOG_FORMAT: Final = "headwater-changelog"
 WHOLE_FORMAT: Final = "headwater-whole"
-NO_SUCH_TABLE: Final = "TABLE_OR_VIEW_NOT_FOUND"
+_TELL_OF_TABLE: Final = {
+    "TABLE_OR_VIEW_NOT_FOUND": "relationName",
+    "REQUIRES_SINGLE_PART_NAMESPACE": "identifier",
+}
+"""Spark's errors for a table that is not there, and the parameter that names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,12 @@ class Inputs:
         self.topics: dict[str, str] = {}
         """The topic of each dataset that is read, as far as was asked for."""
 
+    @property
+    def reads_a_watermark(self) -> bool:
+        """Whether a topic that was read is declared with one."""
+        read = [self._graph.datasets[name] for name in self.topics]
+        return any(isinstance(each, Topic) and each.watermark is not None for each in read)
+
     def result(self, flow: Flow) -> DataFrame:
         """What the body makes of its inputs."""
         try:
@@ -84,7 +95,7 @@ class Inputs:
             try:
                 return self._call(flow)
             except AnalysisException as error:
-                missing = self._missing_table(error)
+                missing = self._missing_table(error, flow)
                 if missing is None:
                     raise self._cannot_plan(flow, error) from error
                 # The body asked by name (spark.readStream.table): give it the name, call it again.
@@ -125,7 +136,8 @@ class Inputs:
         arguments: dict[str, object] = {name: self._frame(name, flow) for name in flow.inputs}
         if SPARK in inspect.signature(flow.body).parameters:
             arguments[SPARK] = self._spark
-        found = flow.body(**arguments)
+        with planning(self._spark, flow.name):
+            found = flow.body(**arguments)
         if not isinstance(found, DataFrame):
             raise InvalidRequest(
                 f"{flow.location}: {flow.name!r} returns {type(found).__name__}, not a DataFrame",
@@ -206,12 +218,12 @@ class Inputs:
         schemas = self._upstream.schemas
         if dataset.name not in schemas:
             flows = [each for each in self._graph.flows if each.target == dataset.name]
-            results = [flatten_windows(self._theirs(each)).schema for each in flows]
+            results = [flatten_windows(self.of_another(each)).schema for each in flows]
             schemas[dataset.name] = as_read(written(each) for each in results)
         return schemas[dataset.name]
 
-    def _theirs(self, flow: Flow) -> DataFrame:
-        """The result of another query; as a stream, if it can be one."""
+    def of_another(self, flow: Flow) -> DataFrame:
+        """The result of a query that this one is not; as a stream, if it can be one."""
         world = (self._graph, self._spark, self._where, self._checkpoint, self._upstream)
         try:
             return Inputs(*world).result(flow)
@@ -221,12 +233,21 @@ class Inputs:
             except InvalidRequest:
                 raise refusal from None
 
-    def _missing_table(self, error: AnalysisException) -> str | None:
-        if error.getCondition() != NO_SUCH_TABLE:
+    def _missing_table(self, error: AnalysisException, flow: Flow) -> str | None:
+        told_by = _TELL_OF_TABLE.get(error.getCondition() or "")
+        if told_by is None:
             return None
-        relation = (error.getMessageParameters() or {}).get("relationName", "")
-        name = relation.replace("`", "").rpartition(".")[2]
-        return name if name in self._graph.datasets and name not in self._named else None
+        relation = (error.getMessageParameters() or {}).get(told_by, "").replace("`", "")
+        schema, _, name = relation.rpartition(".")
+        if name not in self._graph.datasets:
+            return None
+        if schema:
+            raise InvalidRequest(
+                f"{_place(error, flow)}: {flow.name!r} reads {relation!r}, "
+                "but what a pipeline makes has no catalog and no schema here",
+                hint=f"read it as {name!r}",
+            )
+        return None if name in self._named else name
 
     def _cannot_plan(self, flow: Flow, error: Exception) -> InvalidRequest:
         where = _place(error, flow)

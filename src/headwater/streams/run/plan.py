@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -33,7 +34,7 @@ from headwater.streams.run.records import (
 from headwater.streams.run.row_order import moved_by
 from headwater.streams.run.schemas import refuse_unlike
 from headwater.streams.run.settings import in_force, in_own_session
-from headwater.streams.run.signature import Signature, state_of
+from headwater.streams.run.signature import ANEW, Signature, state_of
 from headwater.streams.run.state_keys import state_keys_of
 from headwater.streams.run.state_types import state_types_of
 from headwater.streams.run.stream_check import OutputMode, refusal_of
@@ -52,7 +53,8 @@ class Planned:
     schema: StructType
     """The columns of the result, as they will be written."""
     records: DataFrame
-    output_mode: OutputMode
+    output_mode: Literal["append", "update", "anew"]
+    """How Spark gives out the rows of a stream; "anew" if the query is none."""
     checkpoint: Checkpoint
     signature: Signature
     reads: dict[str, str]
@@ -98,7 +100,7 @@ def _plan_unread_views(graph: Graph, spark: SparkSession, where: Surroundings) -
         if isinstance(graph.datasets[flow.target], View) and flow.target not in read:
             checkpoint = where.checkpoints.of(graph.name, flow.name, 1)
             with in_force(flow, spark):
-                Inputs(graph, spark, where, checkpoint).result(flow)
+                Inputs(graph, spark, where, checkpoint).of_another(flow)
 
 
 def plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) -> Planned:
@@ -136,7 +138,7 @@ def _plan(graph: Graph, flow: Flow, spark: SparkSession, where: Surroundings) ->
             f"{output.location}: a rule of {output.name!r} cannot be planned: {reason}"
         ) from error
     mode = _output_mode(spark, result, flow, output)
-    if records.isStreaming and refusal_of(spark, records, mode) is not None:
+    if mode != ANEW and refusal_of(spark, records, mode) is not None:
         raise _bad_rule(spark, result, output, mode)
     if flow.spark_conf and not records.isStreaming:
         records = in_own_session(records, spark)
@@ -177,11 +179,11 @@ def _fails_on_data_loss(dataset: Dataset) -> bool:
 
 def _output_mode(
     spark: SparkSession, frame: DataFrame, flow: Flow, output: Table | MaterializedView
-) -> OutputMode:
+) -> OutputMode | Literal["anew"]:
     """A view takes each change of a row at once, where Spark can give it; a table takes final rows."""
     if not frame.isStreaming:
         _refuse_unrefreshable(flow, output)
-        return "append"
+        return ANEW
     wanted: tuple[OutputMode, ...] = (
         (output.output_mode,)
         if output.output_mode
@@ -189,7 +191,7 @@ def _output_mode(
         if isinstance(output, MaterializedView)
         else ("append",)
     )
-    refusals: list[AnalysisException] = []
+    refusals: list[str] = []
     for mode in wanted:
         refusal = refusal_of(spark, frame, mode)
         if refusal is None:
@@ -234,12 +236,12 @@ def _refuse_unrefreshable(flow: Flow, output: Table | MaterializedView) -> None:
         )
 
 
-def _in_words(refusals: Sequence[AnalysisException]) -> str:
+def _in_words(refusals: Sequence[str]) -> str:
     """The one that has nothing to do with the mode, if there is one: it would stand in any."""
     last = refusals[-1]
     found = next((each for each in refusals if not _is_of_the_mode(each)), last)
-    return message_of(str(found.getMessage()).strip().partition(";")[0].partition("\n")[0])
+    return message_of(found.strip().partition(";")[0].partition("\n")[0])
 
 
-def _is_of_the_mode(refusal: AnalysisException) -> bool:
-    return "output mode" in str(refusal.getMessage()).lower()
+def _is_of_the_mode(refusal: str) -> bool:
+    return "output mode" in refusal.lower()

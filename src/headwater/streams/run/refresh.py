@@ -4,6 +4,7 @@ Only the difference to what its topic holds is written, in one transaction, dele
 that is cut off is made good by the next one, and subscribers see changes, not copies.
 """
 
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
+from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -20,14 +22,18 @@ from headwater.streams.run.expectations import OBSERVATION
 from headwater.streams.run.files import Files
 from headwater.streams.run.inputs import FORMAT
 from headwater.streams.run.plan import Planned
+from headwater.streams.run.refresh_number import query_id_of, take_number
 from headwater.streams.run.status import WHOLE_RESULT
 from headwater.streams.run.surroundings import Surroundings
+from headwater.streams.sink.options import STAGING
+from headwater.streams.sink.writers import QUERY_ID
 from headwater.streams.whole.reads import Reads
 
 LOOK_S: Final = 1.0
 _REST: Final = 10
 """Looking takes at most one part in so many of the time: there may be many files, far away."""
 _KEPT_REPORTS: Final = 10
+_GIVE_UP_AGAIN_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,8 @@ class Report:
 class Refreshed:
     """What a refresh found: all rows of the result, whether they are new or not."""
 
+    number: int
+    """How many were written before it, in all runs."""
     rows: int
     broken: Mapping[str, int]
 
@@ -51,11 +59,13 @@ class Refreshing:
     def __init__(
         self, planned: Planned, refresh: Callable[[], Refreshed], extent: "Extent", clock: Clock
     ) -> None:
+        self._planned = planned
         self._refresh = refresh
         self._extent = extent
         self._clock = clock
         self._run_id = str(uuid4())
         self._stop = threading.Event()
+        self._is_given_up = False
         self._failure: Exception | None = None
         self._reports: list[Report] = []
         self._thread = threading.Thread(target=self._run, name=planned.name, daemon=True)
@@ -81,12 +91,20 @@ class Refreshing:
         self._thread.join()
 
     def stop(self) -> None:
-        """End after the refresh at hand."""
+        """Give up the refresh at hand, however long it would take: the next one makes it good."""
+        self._is_given_up = True
         self._stop.set()
-        self._thread.join()
+        context = self._planned.records.sparkSession.sparkContext
+        while self._thread.is_alive():
+            with contextlib.suppress(Py4JError, OSError):  # Spark is gone
+                context.cancelJobsWithTag(self._run_id)
+            self._thread.join(_GIVE_UP_AGAIN_S)  # it may have been about to begin a job
 
     def _run(self) -> None:
         try:
+            context = self._planned.records.sparkSession.sparkContext
+            context.setLocalProperty(QUERY_ID, query_id_of(self._planned))
+            context.addJobTag(self._run_id)
             seen: Mapping[str, Any] | None = None
             while True:
                 began_s = self._clock.monotonic_s()
@@ -98,16 +116,15 @@ class Refreshing:
                 if self._stop.wait(max(LOOK_S, _REST * looked_s)):
                     return
         except Exception as error:  # noqa: BLE001  the supervisor decides
-            self._failure = error
+            self._failure = None if self._is_given_up else error
 
     def _report(self, refresh: Callable[[], Refreshed]) -> None:
         began_s = self._clock.monotonic_s()
         done = refresh()
         seconds = self._clock.monotonic_s() - began_s
-        number = json.loads(self._reports[-1].json)["batchId"] + 1 if self._reports else 0
         progress = {
             "runId": self._run_id,
-            "batchId": number,
+            "batchId": done.number,
             "numInputRows": done.rows,
             "processedRowsPerSecond": done.rows / seconds if seconds else 0.0,
             WHOLE_RESULT: done.broken,
@@ -136,6 +153,7 @@ def refresh(spark: SparkSession, planned: Planned, where: Surroundings) -> Refre
     sessions = SparkSession._get_j_spark_session_class(spark._jvm)  # noqa: SLF001
     sessions.setActiveSession(spark._jsparkSession)  # noqa: SLF001
     tables = planned.checkpoint.tables
+    number = take_number(planned, where)
     for each in Reads.under(tables):  # of a refresh that was cut off
         each.give_up()
     present = _one_per_key(planned).persist()
@@ -148,12 +166,14 @@ def refresh(spark: SparkSession, planned: Planned, where: Surroundings) -> Refre
             .filter(~F.col("value").eqNullSafe(F.col("stored")))
             .select("key", "value")
         )
-        # One task is one transaction: readers see the whole refresh or nothing of it.
-        writing = changed.coalesce(1).write.format(FORMAT).options(**options)
-        writing.option("topic", topic).mode("append").save()
+        # Readers see the whole refresh or nothing of it.
+        writing = changed.write.format(FORMAT).options(**options).option("topic", topic)
+        writing = writing.option("atomic", "true").option("batchId", str(number))
+        writing = writing.option("stagingDirectory", str(planned.checkpoint.folder / STAGING))
+        writing.mode("append").save()
         for each in Reads.under(tables):
             each.done()
-        return Refreshed(present.count(), _broken(present))
+        return Refreshed(number, present.count(), _broken(present))
     finally:
         present.unpersist()
 

@@ -7,10 +7,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
+ANEW: Final = "anew"
+"""In place of an output mode: the query is no stream, but computed anew when its inputs have changed."""
 _UNIMPORTANT = re.compile(r"#\d+L?|-T\d+ms| AS [\w-]+")
 """Spark's numbers for columns, the watermark's delay, and what a column is called: state has none of it."""
 
@@ -69,17 +71,7 @@ class Signature:
 
     def differences(self, old: "Signature") -> list[str]:
         """What changed since `old`, in words; nothing if an old checkpoint can go on."""
-        found = []
-        if self.sources != old.sources:
-            found.append(f"it read {_listed(old.sources)}, now {_listed(self.sources)}")
-        if self.state != old.state:
-            found.append(f"it kept {_listed(old.state)}, now {_listed(self.state)}")
-        elif old.state_types and self.state_types != old.state_types:
-            found.append(f"it kept {_listed(old.state_types)}, now {_listed(self.state_types)}")
-        elif old.state_keys and self.state_keys != old.state_keys:
-            found.append("what it groups, joins or tells duplicates by is computed in another way")
-        if self.output_mode != old.output_mode and (self.state or old.state):
-            found.append(f"it wrote in {old.output_mode} mode, now {self.output_mode}")
+        found = [] if self.output_mode == ANEW else list(self._changes_of_stream(old))
         if (self.topic, self.key) != (old.topic, old.key):
             before = f"{old.topic} by {_listed(old.key)}"
             found.append(f"it wrote {before}, now {self.topic} by {_listed(self.key)}")
@@ -93,6 +85,22 @@ class Signature:
                 f"now {self.partitions}: a key would have rows in two of them"
             )
         return found
+
+    def _changes_of_stream(self, old: "Signature") -> Iterator[str]:
+        """What its positions and its state do not fit; what is computed anew has neither."""
+        if old.output_mode == ANEW:
+            yield "it was computed anew, now it is a stream, which takes back no row of before"
+            return
+        if self.sources != old.sources:
+            yield f"it read {_listed(old.sources)}, now {_listed(self.sources)}"
+        if self.state != old.state:
+            yield f"it kept {_listed(old.state)}, now {_listed(self.state)}"
+        elif old.state_types and self.state_types != old.state_types:
+            yield f"it kept {_listed(old.state_types)}, now {_listed(self.state_types)}"
+        elif old.state_keys and self.state_keys != old.state_keys:
+            yield "what it groups, joins or tells duplicates by is computed in another way"
+        if self.output_mode != old.output_mode and (self.state or old.state):
+            yield f"it wrote in {old.output_mode} mode, now {self.output_mode}"
 
 
 def state_of(frame: DataFrame) -> tuple[str, ...]:

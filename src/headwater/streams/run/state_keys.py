@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
+from headwater.streams.run.logical_plan import analyzed, members
+
 _COLUMN: Final = re.compile(
     r"(?P<name>window_time\([^()]*\)|[^\s,()\[\]]*)#(?P<number>\d+)L?(?:-T\d+ms)?"
 )
@@ -22,30 +24,30 @@ _LONGEST: Final = 100
 
 def state_keys_of(frame: DataFrame) -> tuple[str, ...]:
     """One line for each operator that keeps state by keys, from the sources on."""
-    plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001
+    plan = analyzed(frame)
     return tuple(_lines(plan)) if frame.isStreaming else ()
 
 
 def _lines(plan: Any) -> Iterator[str]:
-    for each in _each(plan.children()):
+    for each in members(plan.children()):
         yield from _lines(each)
     keys = _KEYS.get(plan.nodeName())
     if keys is None or not plan.isStreaming() or _is_join_with_table(plan):
         return
     origins: dict[int, str] = {}
-    for each in _each(plan.children()):
+    for each in members(plan.children()):
         _learn(each, origins)
     yield ", ".join(_spelled(str(each.toString()), origins) for each in keys(plan))
 
 
 def _is_join_with_table(plan: Any) -> bool:
-    sides = _each(plan.children())
+    sides = members(plan.children())
     return plan.nodeName() == "Join" and not all(each.isStreaming() for each in sides)
 
 
 def _learn(plan: Any, origins: dict[int, str]) -> None:
     """Note what each column that a plan gives, or that is computed in it, is computed from."""
-    for each in _each(plan.children()):
+    for each in members(plan.children()):
         _learn(each, origins)
     computed = _COMPUTED.get(plan.nodeName())
     for number, expression in computed(plan) if computed else ():
@@ -65,15 +67,15 @@ def _short(text: str) -> str:
 
 
 def _aliases(expressions: Any) -> Iterator[tuple[int, str]]:
-    for each in _each(expressions):
+    for each in members(expressions):
         if each.getClass().getSimpleName() == "Alias":
             yield _number(each), str(each.child().toString())
 
 
 def _expanded(plan: Any) -> Iterator[tuple[int, str]]:
     """A row that falls into several windows is one of each."""
-    projections = [list(_each(each)) for each in _each(plan.projections())]
-    for place, column in enumerate(_each(plan.output())):
+    projections = [list(members(each)) for each in members(plan.projections())]
+    for place, column in enumerate(members(plan.output())):
         yield _number(column), " or ".join(str(each[place].toString()) for each in projections)
 
 
@@ -91,19 +93,14 @@ def _condition(plan: Any) -> Iterator[Any]:
 
 
 _KEYS: Final[Mapping[str, Callable[[Any], Iterator[Any]]]] = {
-    "Aggregate": lambda plan: _each(plan.groupingExpressions()),
+    "Aggregate": lambda plan: members(plan.groupingExpressions()),
     "Join": _condition,
-    "Deduplicate": lambda plan: _each(plan.keys()),
-    "DeduplicateWithinWatermark": lambda plan: _each(plan.keys()),
-    "FlatMapGroupsInPandasWithState": lambda plan: _each(plan.groupingAttributes()),
-    "TransformWithStateInPySpark": lambda plan: _each(plan.leftAttributes()),
+    "Deduplicate": lambda plan: members(plan.keys()),
+    "DeduplicateWithinWatermark": lambda plan: members(plan.keys()),
+    "FlatMapGroupsInPandasWithState": lambda plan: members(plan.groupingAttributes()),
+    "TransformWithStateInPySpark": lambda plan: members(plan.leftAttributes()),
 }
 
 
 def _number(expression: Any) -> int:
     return int(expression.exprId().id())
-
-
-def _each(sequence: Any) -> Iterator[Any]:
-    for place in range(sequence.length()):
-        yield sequence.apply(place)

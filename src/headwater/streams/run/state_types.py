@@ -9,18 +9,20 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
+from headwater.streams.run.logical_plan import analyzed, kind_of, members, within
+
 
 def state_types_of(frame: DataFrame) -> tuple[str, ...]:
     """One line for each operator that keeps state, from the sources on."""
     if not frame.isStreaming:
         return ()
-    plan = frame._jdf.queryExecution().analyzed().clone()  # noqa: SLF001
+    plan = analyzed(frame).clone()
     session = frame.sparkSession._jsparkSession  # noqa: SLF001
     return tuple(_lines(session.sessionState().optimizer().execute(plan)))
 
 
 def _lines(plan: Any) -> Iterator[str]:
-    for each in _each(plan.children()):
+    for each in members(plan.children()):
         yield from _lines(each)
     line = _LINES.get(plan.nodeName())
     if line is not None and plan.isStreaming():
@@ -28,13 +30,13 @@ def _lines(plan: Any) -> Iterator[str]:
 
 
 def _aggregation(plan: Any) -> Iterator[str]:
-    groups = ", ".join(_type(each) for each in _each(plan.groupingExpressions()))
-    results = [part for each in _each(plan.aggregateExpressions()) for part in _aggregates(each)]
+    groups = ", ".join(_type(each) for each in members(plan.groupingExpressions()))
+    results = [part for each in members(plan.aggregateExpressions()) for part in _aggregates(each)]
     yield f"aggregation by ({groups}) of ({', '.join(map(_buffer, results))})"
 
 
 def _join(plan: Any) -> Iterator[str]:
-    sides = list(_each(plan.children()))
+    sides = list(members(plan.children()))
     if all(each.isStreaming() for each in sides):
         left, right = (", ".join(_columns(each.output())) for each in sides)
         yield f"join of ({left}) with ({right})"
@@ -59,11 +61,9 @@ _LINES: Final[dict[str, Callable[[Any], Iterator[str]]]] = {
 
 
 def _aggregates(expression: Any) -> Iterator[Any]:
-    if expression.getClass().getSimpleName() == "AggregateExpression":
-        yield expression.aggregateFunction()
-        return
-    for each in _each(expression.children()):
-        yield from _aggregates(each)
+    for each in within(expression):
+        if kind_of(each) == "AggregateExpression":
+            yield each.aggregateFunction()
 
 
 def _buffer(function: Any) -> str:
@@ -75,14 +75,9 @@ def _buffer(function: Any) -> str:
 
 
 def _columns(attributes: Any) -> Iterator[str]:
-    for each in _each(attributes):
+    for each in members(attributes):
         yield f"{each.name()} {_type(each)}"
 
 
 def _type(expression: Any) -> str:
     return str(expression.dataType().catalogString())
-
-
-def _each(sequence: Any) -> Iterator[Any]:
-    for place in range(sequence.length()):
-        yield sequence.apply(place)

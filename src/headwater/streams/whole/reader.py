@@ -15,6 +15,7 @@ from headwater.bulk.json_values import Parsed
 from headwater.bulk.ranges import OffsetRange
 from headwater.client.address import refuse_if_unreachable
 from headwater.streams.changelog.pins import Pin
+from headwater.streams.planning import refuse_if_planned
 from headwater.streams.source.dead_letters import DeadLetters
 from headwater.streams.source.options import SourceOptions
 from headwater.streams.source.plan import Plan
@@ -50,6 +51,7 @@ class WholeReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Part):
             return  # Spark's stand-in where there is nothing to read
+        refuse_if_planned()
         for whole, middle in self._ranges():
             if whole.partition % partition.step != partition.first:
                 continue
