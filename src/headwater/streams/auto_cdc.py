@@ -2,8 +2,6 @@
 
 import traceback
 
-from pyspark.errors import PySparkImportError
-
 from headwater.errors import NotSupported
 
 _FUNCTION = "create_auto_cdc_flow"
@@ -17,7 +15,6 @@ def refusal(place: object) -> NotSupported:
 
 
 def is_asked_for_in(error: BaseException | None) -> bool:
-    """Whether Spark's function ended for want of a package: it needs gRPC before it calls anybody."""
-    if not isinstance(error, PySparkImportError):
-        return False
-    return any(each.name == _FUNCTION for each in traceback.extract_tb(error.__traceback__))
+    """Whether it came out of Spark's function, which needs gRPC before it tells anybody of the flow."""
+    frames = traceback.extract_tb(error.__traceback__) if error else ()
+    return any(each.name == _FUNCTION for each in frames)
