@@ -62,6 +62,15 @@ def test_addresses_are_printed_and_followed(command: str, tmp_path: Path) -> Non
         assert (listed.returncode, listed.stderr) == (0, "")
 
 
+@pytest.fixture
+def hang_ups_are_heard() -> Iterator[None]:
+    """Also where the tests run under nohup, which a broker would follow."""
+    found = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, found)
+
+
+@pytest.mark.usefixtures("hang_ups_are_heard")
 @pytest.mark.parametrize("signalled", [signal.SIGTERM, signal.SIGHUP])
 def test_being_told_to_end_is_a_clean_shutdown(signalled: signal.Signals, tmp_path: Path) -> None:
     with running("serve", "--listen", "127.0.0.1:0", folder=tmp_path) as broker:
