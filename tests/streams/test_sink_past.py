@@ -57,6 +57,13 @@ def finish(sink: SinkOptions, batch_id: int, *tasks: int) -> None:
     finish_batch(sink, task(0).whole, batch_id, rows_of)
 
 
+def write_as_a_whole(of_batch: pa.RecordBatch, atomic: SinkOptions, batch_id: int) -> None:
+    """An atomic batch that one task has staged."""
+    staged = stage_task([of_batch], atomic, task(0), batch_id)
+    assert staged is not None
+    commit_batch([staged], atomic, task(0).whole, batch_id, tasks=1)
+
+
 class TestTwoQueriesOfOneCheckpoint:
     def test_a_second_one_with_another_topic_does_not_skip_what_the_first_one_wrote(
         self, broker: Broker
@@ -154,25 +161,39 @@ class TestExpiredMarkers:
         finish(sink, 0, 0)
         atomic = options(broker, topic="a", atomic="true", stagingDirectory=str(tmp_path))
         for batch_id in (0, 1):
-            staged = stage_task([rows(f"[{batch_id},0]")], atomic, task(0), batch_id)
-            assert staged is not None
-            commit_batch([staged], atomic, task(0).whole, batch_id)
+            write_as_a_whole(rows(f"[{batch_id},0]"), atomic, batch_id)
         assert broker.topic("a").values() == [[0, 0], [1, 0]]
         with pytest.raises(Conflict, match="finished 2 batches"):
             write_task([rows("[1,0]")], sink, task(1), 1)
 
+    @pytest.mark.parametrize("was_atomic", [False, True])
     def test_a_batch_that_tasks_have_begun_is_not_doubled_by_setting_atomic(
-        self, broker: Broker, sink: SinkOptions, tmp_path: Path
+        self, broker: Broker, sink: SinkOptions, tmp_path: Path, was_atomic: bool
     ) -> None:
-        finish(sink, 0, 0)
         """Also if there are fewer of them now."""
-        write_task([rows("[1,1]")], sink, task(1), 1)
         atomic = options(broker, topic="a", atomic="true", stagingDirectory=str(tmp_path))
-        staged = stage_task([rows("[1,0]", "[1,1]")], atomic, task(0), 1)
-        assert staged is not None
+        if was_atomic:
+            write_as_a_whole(rows("[0,0]"), atomic, 0)
+        else:
+            finish(sink, 0, 0)
+        write_task([rows("[1,1]")], sink, task(1), 1)
         with pytest.raises(Conflict, match="task 1 has written rows of batch 1 already"):
-            commit_batch([staged], atomic, task(0).whole, 1, tasks=1)
+            write_as_a_whole(rows("[1,0]", "[1,1]"), atomic, 1)
         assert broker.topic("a").values() == [[0, 0], [1, 1]]
+
+    @pytest.mark.parametrize("topic", ["a", None])
+    def test_a_batch_that_is_written_as_a_whole_is_not_doubled_by_unsetting_atomic(
+        self, broker: Broker, tmp_path: Path, topic: str | None
+    ) -> None:
+        """Also if its rows name their topics themselves."""
+        given = {} if topic is None else {"topic": topic}
+        atomic = options(broker, atomic="true", stagingDirectory=str(tmp_path), **given)
+        write_as_a_whole(rows("0", topic="a"), atomic, 0)
+        sink = options(broker, **given)
+        with pytest.raises(Conflict, match=r"batch 0 comes again, but .* finished 1 batches"):
+            write_task([rows("0", topic="a")], sink, task(0), 0)
+        write_task([rows("1", topic="a")], sink, task(0), 1)
+        assert broker.topic("a").values() == [0, 1]
 
     def test_rows_that_were_compacted_away_since_are_an_error_that_says_so(
         self, sink: SinkOptions

@@ -5,7 +5,7 @@ import pytest
 from broker.groups.fake_broker import TOPIC_IDS, UNKNOWN_ID, FakeBroker
 from headwater.broker.groups.committing import Committer
 from headwater.broker.groups.records import CommittedOffset, TopicPartition
-from headwater.broker.handlers.offset_fetch import offset_fetch
+from headwater.broker.handlers.offset_fetch import MOST_IN_A_TURN, offset_fetch
 from headwater.errors import InvalidRequest
 from headwater.wire.error_codes import ErrorCode
 from headwater.wire.messages.offset_fetch import (
@@ -118,18 +118,34 @@ def test_topic_that_is_gone_cannot_be_named_by_id():
     asyncio.run(scenario())
 
 
+async def turns_of_others(broker: FakeBroker, groups: list[OffsetFetchRequestGroup]) -> int:
+    request = OffsetFetchRequest(groups=groups)
+    answering = asyncio.create_task(broker.call(offset_fetch, request, 8))
+    turns = 0
+    while not answering.done():
+        await asyncio.sleep(0)
+        turns += 1
+    return turns
+
+
 def test_others_are_served_between_the_groups_of_one_request():
     async def scenario() -> None:
-        broker = await broker_with_offsets()
+        broker = FakeBroker()
+        many = {TopicPartition("t", each): CommittedOffset(1) for each in range(MOST_IN_A_TURN)}
         groups = [OffsetFetchRequestGroup(group_id=f"g{each}", topics=None) for each in range(50)]
-        answering = asyncio.create_task(
-            broker.call(offset_fetch, OffsetFetchRequest(groups=groups), 8)
-        )
-        turns = 0
-        while not answering.done():
-            await asyncio.sleep(0)
-            turns += 1
-        assert turns >= len(groups)
+        for each in groups:
+            await broker.groups.offsets.commit(Committer(each.group_id), many)
+        assert await turns_of_others(broker, groups) >= len(groups)
+
+    asyncio.run(scenario())
+
+
+def test_many_groups_that_have_committed_little_do_not_wait_for_others_one_by_one():
+    """As a Spark query asks after each batch: for the tasks that may have written some of it."""
+
+    async def scenario() -> None:
+        groups = [OffsetFetchRequestGroup(group_id=f"g{each}", topics=None) for each in range(200)]
+        assert 2 <= await turns_of_others(FakeBroker(), groups) <= 10
 
     asyncio.run(scenario())
 

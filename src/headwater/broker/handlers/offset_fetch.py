@@ -27,6 +27,8 @@ from headwater.wire.schema import ZERO_UUID
 
 MOST_REPEATED: Final = 100_000
 """Partitions of groups that one request names again: a short request must not ask for a huge answer."""
+MOST_IN_A_TURN: Final = 100
+"""Groups, and partitions of theirs, before others have a turn: on a busy broker each takes a while."""
 _NONE_COMMITTED = CommittedOffset(offset=-1)
 
 
@@ -77,20 +79,27 @@ async def _fetch_groups(
     """Answer each group as often as it is asked for, as Kafka does; others have a turn in between."""
     answers = []
     in_full: dict[str, OffsetFetchResponseGroup] = {}
-    repeated = 0
+    repeated = told = 0
     for asked in request.groups:
         answer = in_full.get(asked.group_id) if asked.topics is None else None
         if answer is None:
             answer = _fetch_group(asked, context, is_stable=request.require_stable)
-            await asyncio.sleep(0)
+            told += 1 + _size(answer)
+            if told >= MOST_IN_A_TURN:
+                await asyncio.sleep(0)
+                told = 0
         else:
-            repeated += sum(len(each.partitions) for each in answer.topics)
+            repeated += _size(answer)
             if repeated > MOST_REPEATED:
                 raise InvalidRequest("the same groups are asked for again and again")
         if asked.topics is None:
             in_full[asked.group_id] = answer
         answers.append(answer)
     return answers
+
+
+def _size(answer: OffsetFetchResponseGroup) -> int:
+    return sum(len(each.partitions) for each in answer.topics)
 
 
 def _fetch_group(

@@ -12,7 +12,7 @@ import pyarrow as pa
 from headwater.bulk.cluster import Cluster
 from headwater.errors import Conflict
 from headwater.streams.sink.fingerprint import Fingerprint
-from headwater.streams.sink.marker import Marker, Write, Writer, read_marker, read_markers
+from headwater.streams.sink.marker import Marker, Write, Writer, read_markers
 from headwater.streams.sink.options import SinkOptions
 from headwater.streams.sink.presence import ensure_topic, may_have_begun, to_do
 from headwater.streams.sink.records import records_of
@@ -55,9 +55,6 @@ def commit_batch(
 
 def _refuse_if_begun_by_tasks(cluster: Cluster, writer: Writer, batch_id: int, tasks: int) -> None:
     """Raise `Conflict` if `atomic` was set in the middle of a batch: what tasks wrote would be doubled."""
-    before = read_marker(cluster, writer)
-    if before is not None and not before.marker.is_sign:
-        return
     for each, (_, marker) in read_markers(cluster, may_have_begun(cluster, writer, tasks)).items():
         if marker.has_begun(batch_id):
             raise Conflict(

@@ -57,11 +57,6 @@ class Marker:
     written: Fingerprint
     is_part: bool = False
 
-    @property
-    def is_sign(self) -> bool:
-        """Whether it only tells that batches are finished: their tasks have markers of their own."""
-        return self.written.version == _UNKNOWN and not self.written.rows
-
     def has_begun(self, batch_id: int) -> bool:
         """Whether rows of this batch, or of a later one, are written."""
         return self.next_batch > batch_id or (self.next_batch == batch_id and self.is_part)

@@ -80,12 +80,12 @@ def to_do(cluster: Cluster, options: SinkOptions, writer: Writer, batch_id: int)
     if placed is not None:
         refuse_other_topic(placed.topic, options)
     decision = decide(placed and placed.marker, batch_id, writer)
-    if isinstance(decision, Write) and options.topic is not None:
+    if isinstance(decision, Write):
         sign = read_sign(cluster, writer)
         if sign is not None:
             refuse_other_topic(sign.topic, options)
             _refuse_finished(sign, batch_id, writer)
-        elif placed is None:
+        elif placed is None and options.topic is not None:
             _refuse_stranger(options, writer, batch_id)
     return decision
 
