@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql import functions as F
 
 from headwater.bulk.transactional_producer import TransactionalProducer
@@ -24,7 +24,7 @@ from headwater.streams.run.surroundings import Surroundings
 from headwater.streams.run.view_key import ROW_KEY
 from headwater.streams.sink.marker import Writer
 from headwater.streams.sink.records import COLUMNS
-from streams.shop import Running
+from streams.shop import Running, Shop
 
 
 class Cities:
@@ -279,3 +279,29 @@ def test_a_row_that_breaks_a_rule_counts_once_however_often_it_is_computed() -> 
     for number, broken in enumerate((2, 2, 1)):
         counts.add({"runId": "r", "batchId": number, WHOLE_RESULT: {"known": broken}})
     assert counts.broken == {"known": 1}
+
+
+def test_a_view_that_was_a_stream_before_follows_its_changelogs(shop: Shop) -> None:
+    """The last batch of the stream had seen them as they were then."""
+
+    def by_name(orders: DataFrame, customers: DataFrame) -> GroupedData:
+        return orders.join(customers, orders.customer == customers.id).groupBy("name")
+
+    @shop.pipeline.materialized_view(name="counts")
+    def kept(orders: DataFrame, customers: DataFrame) -> DataFrame:
+        return by_name(orders, customers).agg(F.count("*").alias("orders"))
+
+    shop.client.send(shop.customers_topic, {"id": 1, "name": "Ada"}, key="1")
+    shop.order((1, 1, 10.0), (2, 1, 20.0))
+    assert shop.once()["counts"].state == "done"
+    assert shop.latest("counts") == {'{"name":"Ada"}': {"name": "Ada", "orders": 2}}
+
+    shop.pipeline = shop.new_pipeline()
+
+    @shop.pipeline.materialized_view(name="counts")
+    def anew(orders: DataFrame, customers: DataFrame) -> DataFrame:
+        return by_name(orders, customers).agg(F.count_distinct("total").alias("orders"))
+
+    shop.client.send(shop.customers_topic, {"id": 1, "name": "Bob"}, key="1")
+    assert shop.once()["counts"].state == "done"
+    assert shop.latest("counts") == {'{"name":"Bob"}': {"name": "Bob", "orders": 2}}

@@ -149,6 +149,27 @@ def test_an_older_version_of_a_reader_begins_again_too(
     assert client.admin.topics.sizes([filled, newer, older]) == {filled: 0, newer: 0, older: 0}
 
 
+def test_the_topic_of_an_older_table_is_emptied_and_that_of_an_older_view_deleted(
+    folder: Folder, client: Client, new_topic: Callable[..., str]
+) -> None:
+    """Who reads a table goes on with its topic; a view's is compacted, and cannot be emptied."""
+    filled, table, view = new_topic(), new_topic(), new_topic()
+    for each in (filled, table, view):
+        client.send(each, {"id": 1})
+    signature = {"sources": [filled], "state": [], "output_mode": "append", "key": ["id"]}
+    for version, left in (
+        ("t.v1", {"topic": table, "partitions": 0}),
+        ("v.v1", {"topic": view, "partitions": 1}),
+    ):
+        (folder.state / filled / version).mkdir(parents=True)
+        file = folder.state / filled / version / "signature.json"
+        file.write_text(json.dumps(signature | left))
+    put_up(client, a_status(f"{filled}.t", filled))
+    folder.json("reset", f"{filled}.t", "--yes")
+    assert client.admin.topics.sizes([filled, table]) == {filled: 0, table: 0}
+    assert {table, view} & set(client.admin.topics.names()) == {table}
+
+
 def test_a_query_whose_driver_was_killed_is_lost_and_can_be_reset(
     folder: Folder, client: Client, topic: str
 ) -> None:

@@ -144,14 +144,14 @@ def amounts() -> hw.Pipeline:
 LONG_NUMBER = "12345678901234567890.0123456789"
 
 
-@pytest.mark.parametrize("key", ['{"id":1}', '{"id": 1}', {"id": 1}], ids=str)
+@pytest.mark.parametrize("key", ['{"id":1}', '{"id": 1}', {"id": 1}, Row(id=1)], ids=str)
 def test_a_row_of_a_changelog_is_deleted_however_its_key_is_written(
     spark: SparkSession, key: Any
 ) -> None:
     pipeline = hw.Pipeline("known")
     pipeline.changelog("people", key="id", schema="id LONG, name STRING")
     pipeline.materialized_view(key="id", name="known")(lambda people: people)
-    rows = [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Bob"}]
+    rows = [{"id": 1, "name": "Ada"}, Row(id=2, name="Bob")]
     found = hw.testing.run(pipeline, feed={"people": [*rows, (key, None)]}, spark=spark)
     assert found["known"] == [{"id": 2, "name": "Bob"}]
 

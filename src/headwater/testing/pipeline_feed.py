@@ -83,8 +83,15 @@ def _key_and_value(given: Any) -> tuple[Any, Any]:
                 f"{given!r} is neither a value nor (key, value)",
                 hint="a row is an object: a dict, or JSON as bytes",
             )
-        return given
-    return None, given
+        key, value = given
+        return _as_object(key), _as_object(value)
+    return None, _as_object(given)
+
+
+def _as_object(given: Any) -> Any:
+    """The columns of a row of Spark by name; all else as it is."""
+    is_row = isinstance(given, tuple) and hasattr(given, "asDict")
+    return given.asDict(recursive=True) if is_row else given
 
 
 def _key_of(changelog: Changelog, key: Any, row: Any) -> Any:
@@ -117,8 +124,6 @@ def _object_of(key: Any) -> Mapping[str, Any]:
 def _encoded(value: Any) -> bytes | None:
     if value is None or isinstance(value, bytes):
         return value
-    if isinstance(value, tuple) and hasattr(value, "asDict"):
-        value = value.asDict(recursive=True)
     return json.dumps(value, default=_text).encode()
 
 

@@ -21,7 +21,7 @@ def older_versions(known: "Collection[Status]", checkpoints: "Checkpoints") -> "
             yield Status(
                 pipeline=pipeline,
                 query=each.query.removeprefix(f"{pipeline}."),
-                kind="materialized_view" if left.key else "table",
+                kind="materialized view" if left.partitions else "table",
                 state="older",
                 location="",
                 topic=left.topic,

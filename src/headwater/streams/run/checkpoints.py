@@ -14,7 +14,7 @@ from typing import Literal
 from headwater.errors import Conflict
 from headwater.streams.datasets import Flow
 from headwater.streams.durable import make_folders, sync
-from headwater.streams.run.signature import Signature
+from headwater.streams.run.signature import ANEW, Signature
 
 OnChange = Literal["refuse", "keep"]
 SIGNATURE_FILE = "signature.json"
@@ -74,12 +74,20 @@ class Checkpoint:
                     hint=_CHOICES.format(name=self.query),
                 )
             signature = signature.remembering(old)
+        if signature.output_mode == ANEW and self.spark.exists():
+            self._forget_stream()
         make_folders(self.folder)
         temporary = file.with_suffix(".tmp")
         temporary.write_text(signature.to_json())
         sync(temporary)
         temporary.replace(file)
         sync(self.folder)
+
+    def _forget_stream(self) -> None:
+        """What is computed anew is in no batch: the last one of a stream would pin its tables for ever."""
+        for each in self.tables.glob("*/[0-9]*.json"):
+            each.unlink()
+        shutil.rmtree(self.spark)
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -39,7 +39,7 @@ def moved_by(frame: DataFrame, key: tuple[str, ...]) -> str | None:
 def _moved_by(plan: Any, keys: Keys, names: tuple[str, ...]) -> str | None:
     moved: str | None = None
     while True:
-        if _has_one_row_ofmembers(plan, keys, names):
+        if _has_one_row_of_each(plan, keys, names):
             return None
         moved = moved or _move_of(plan)
         keys = _traced(plan, keys)
@@ -54,7 +54,7 @@ def _moved_by(plan: Any, keys: Keys, names: tuple[str, ...]) -> str | None:
     return next((each for each in found if each), None)
 
 
-def _has_one_row_ofmembers(plan: Any, keys: Keys, names: tuple[str, ...]) -> bool:
+def _has_one_row_of_each(plan: Any, keys: Keys, names: tuple[str, ...]) -> bool:
     """Or, of what users compute group by group, rows that come in the order in which they were made."""
     kind = plan.nodeName()
     if kind in _DEDUPLICATES:
