@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,9 @@ from headwater.cli.main import run
 from rigs.client_fixtures import client, group, new_topic, topic
 
 __all__ = ["client", "group", "new_topic", "topic"]
+
+# A client of an earlier test that is not collected yet and misses its broker; commands log nothing so.
+_LOGS_OF_OTHERS = re.compile(r"^%\d\|[^|]*\|\w+\|rdkafka#.*\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ def headwater(
         code = run([*map(str, arguments), "--bootstrap", bootstrap])
         sys.stdout.flush()
         out, err = capfdbinary.readouterr()
-        return Result(code, out.decode(), err.decode())
+        return Result(code, out.decode(), _LOGS_OF_OTHERS.sub("", err.decode()))
 
     return call
 
