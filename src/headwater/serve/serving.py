@@ -99,11 +99,12 @@ class Serving:
 
 def served_of(follower: Follower) -> Store:
     """Raises `Unavailable` until the view was built for the first time."""
-    if follower.served is None:
+    served = follower.served
+    if served is None:
         status = follower.status()
         because = f", because {status.reason}" if status.reason else ""
         raise Unavailable(
             f"view {follower.view.name!r} has not been built yet: it is {status.state}{because}",
             hint="ask again in a moment",
         )
-    return follower.served
+    return served
