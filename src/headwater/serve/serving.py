@@ -69,13 +69,17 @@ class Serving:
 
     async def read(self, follower: Follower, question: Callable[[Store, Reader], T]) -> T:
         """Ask what is served; once more if it has just been replaced by a newer build."""
-        try:
-            return await self._ask(follower, question)
-        except Unavailable:
-            return await self._ask(follower, question)
-
-    async def _ask(self, follower: Follower, question: Callable[[Store, Reader], T]) -> T:
         served = served_of(follower)
+        try:
+            return await self._ask(follower, served, question)
+        except Unavailable:
+            if follower.served is served:  # it took too long, for example
+                raise
+            return await self._ask(follower, served_of(follower), question)
+
+    async def _ask(
+        self, follower: Follower, served: Store, question: Callable[[Store, Reader], T]
+    ) -> T:
         try:
             return await self.threads.run(question, served, served.reader)
         except Corruption:
