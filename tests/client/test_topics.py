@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from confluent_kafka import Producer
 
 from headwater.client import Client
 from headwater.errors import Conflict, InvalidRequest, NotFound
@@ -145,6 +146,19 @@ def test_the_end_of_a_partition_that_there_is_not_is_not_found(client: Client, t
     for name, partition in (("nosuch", 0), (topic, 7)):
         with pytest.raises(NotFound, match=f"no partition {partition} of topic '{name}'"):
             client.admin.topics.ends(name, [partition])
+
+
+def test_an_end_may_count_what_is_not_committed_yet(
+    client: Client, bootstrap: str, topic: str
+) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce(topic, b"x", partition=0)
+    producer.flush()
+    assert client.admin.topics.ends(topic, [0]) == {0: 0}
+    assert client.admin.topics.ends(topic, [0], uncommitted=True) == {0: 1}
+    producer.abort_transaction()
 
 
 def test_the_cluster_says_who_answers(client: Client, bootstrap: str) -> None:

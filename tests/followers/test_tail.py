@@ -1,5 +1,7 @@
 """What is kept of the newest changes has a bound, whoever watches them."""
 
+from typing import Any
+
 from followers.polls import gone, poll, put
 from headwater.followers.changes import Poll, decode_change
 from headwater.followers.rows_before import Before
@@ -21,6 +23,34 @@ def test_what_readers_share_of_a_chunk_is_bounded_however_many_filters_they_have
     assert 2 <= len(kept) <= 8
     chunk.share("customer == 1", [])
     assert chunk.shared["customer > 0"] is pieces
+
+
+class CountedPositions(dict[int, int]):
+    """Positions that know how often they were looked at."""
+
+    looks = 0
+
+    def get(self, partition: int, default: Any = None) -> Any:
+        self.looks += 1
+        return super().get(partition, default)
+
+
+def test_where_a_reader_goes_on_is_found_at_a_few_looks_however_much_is_kept() -> None:
+    """Or every reader that comes back stops all others, and the follower, for a part of a second."""
+    tail = Tail(kept_bytes=1_000_000)
+    tail.reset({0: 0}, Source("tag", VIEW))
+    for number in range(5000):
+        tail.publish(poll([put(VIEW, revenue(number))], 2 * number, end=2 * number + 2), 1)
+    kept = next(at for at in range(0, 10_000, 2) if tail.find({0: at}) is not None)
+    assert 0 < kept < 8000
+    for at in (0, kept - 1, kept, kept + 1, 9000, 9999, 10_000, 10_001):
+        positions = CountedPositions({0: at})
+        mark = tail.find(positions)
+        assert positions.looks < 20
+        assert (mark is None) == (at < kept)
+        assert mark is None or mark.positions == {0: min(at, 10_000) // 2 * 2}
+        if mark is not None and (chunk := tail.at(mark)) is not None:
+            assert chunk.poll.start == mark.positions
 
 
 def befores(view: View, found: Poll, rejected: frozenset[int], before: Before) -> list[Before]:

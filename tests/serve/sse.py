@@ -55,7 +55,8 @@ class Stream:
             for line in lines:
                 name, _, value = line.decode().partition(": ")
                 if not line:
-                    yield Event(kind, json.loads(data), event_id)
+                    if data:  # or it was a comment
+                        yield Event(kind, json.loads(data), event_id)
                     kind, data, event_id = "", "", None
                 elif name == "event":
                     kind = value

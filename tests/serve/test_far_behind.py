@@ -3,9 +3,12 @@
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from headwater.followers.changelog import Portions
+from headwater.serve import older_changes, subscription
 from headwater.serve.older_changes import AT_ONCE
 from headwater.testing import Broker, ViewServer
 from rigs.changelog import Changelog, revenue
@@ -34,9 +37,9 @@ def forgetful(broker: Broker, changelog: Changelog) -> Iterator[ViewServer]:
         yield running
 
 
-def behind(server: ViewServer, changelog: Changelog, offset: int, **options: int) -> Stream:
+def behind(server: ViewServer, changelog: Changelog, offset: int, **options: Any) -> Stream:
     host, path = server.url.removeprefix("http://"), f"/views/{changelog.view.name}/subscribe"
-    return Stream(host, path, last_id=f"0:{offset}", receive_bytes=options.get("receive_bytes"))
+    return Stream(host, path, last_id=f"0:{offset}", **options)
 
 
 def consumers() -> int:
@@ -90,3 +93,14 @@ def test_those_who_do_not_read_hold_no_consumers_and_keep_nobody_from_reading(
         each.close()
     while consumers() > before:
         pass
+
+
+def test_who_is_let_through_nothing_for_long_is_told_how_far_it_is(
+    forgetful: ViewServer, changelog: Changelog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or it takes the server for gone, and begins at the same place again, for ever."""
+    monkeypatch.setattr(subscription, "HEARTBEAT_S", 0.2)
+    monkeypatch.setattr(older_changes, "PORTION", Portions(records=1))
+    with behind(forgetful, changelog, 0, where="customer == -1") as events:
+        told = (event.data["as_of"]["0"] for event in events)
+        assert next(at for at in told if at > 0) < CHANGES

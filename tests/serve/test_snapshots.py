@@ -1,10 +1,13 @@
 """Files of snapshots: shared by those who read them at the same time, gone with the last of them."""
 
+import http.client
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import headwater
+from headwater.serve import subscription
 from headwater.testing import Broker, ViewServer
 from rigs.changelog import Changelog, revenue
 from serve.conftest import Changelogs, Http
@@ -69,3 +72,19 @@ def test_a_snapshot_that_was_too_large_does_not_stay(broker: Broker, large: Chan
             (failed,) = events.read(1)
             assert failed.data["kind"] == "InvalidRequest"
             assert kept_files(server) == 0
+
+
+def test_who_waits_for_a_snapshot_is_told_that_the_server_is_there(
+    broker: Broker, own_server: ViewServer, large: Changelog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscription, "HEARTBEAT_S", 0.001)
+    connection = http.client.HTTPConnection(own_server.url.removeprefix("http://"))
+    connection.request("GET", f"/v1/views/{large.view.name}/subscribe")
+    response = connection.getresponse()
+    assert [response.readline() for _ in range(2)] == [b":\n", b"\n"]
+    connection.close()
+    with (
+        headwater.connect(broker.bootstrap, views=own_server.url) as client,
+        client.view(large.view.name).subscribe() as changes,
+    ):
+        assert next(iter(changes)).kind == "snapshot"

@@ -2,7 +2,13 @@
 
 from collections.abc import Iterable
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    OFFSET_INVALID,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
 from headwater.client.kafka_errors import translated
@@ -33,8 +39,18 @@ class LogOffsets:
         """The start and the end offset of each partition."""
         wanted = list(partitions)
         starts = self._look_up(wanted, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
-        ends = self._look_up(wanted, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+        ends = self.ends(wanted)
         return {partition: (starts[partition], ends[partition]) for partition in wanted}
+
+    def ends(
+        self, partitions: Iterable[Partition], *, uncommitted: bool = False
+    ) -> dict[Partition, int]:
+        """The end offset of each partition; if asked for, counting what is not committed yet."""
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        isolation = (
+            IsolationLevel.READ_UNCOMMITTED if uncommitted else IsolationLevel.READ_COMMITTED
+        )
+        return self._look_up(partitions, latest, isolation)
 
     def resolve(self, position: Position, partitions: Iterable[Partition]) -> dict[Partition, int]:
         log = self.ranges(partitions)
@@ -51,14 +67,19 @@ class LogOffsets:
         found = self._look_up(partitions, OffsetSpec.for_timestamp(time_ms))
         return {partition: offset for partition, offset in found.items() if offset >= 0}
 
-    def _look_up(self, partitions: Iterable[Partition], spec: OffsetSpec) -> dict[Partition, int]:
+    def _look_up(
+        self,
+        partitions: Iterable[Partition],
+        spec: OffsetSpec,
+        isolation: IsolationLevel = IsolationLevel.READ_COMMITTED,
+    ) -> dict[Partition, int]:
         """Ask again for partitions that are just being made or moved, within the time limit."""
         waiting = list(partitions)
         found: dict[Partition, int] = {}
         deadline = self._clock.monotonic_s() + self._timeout_s
         while waiting:
             try:
-                found |= self._ask(waiting, spec)
+                found |= self._ask(waiting, spec, isolation)
             except Unavailable:
                 if self._clock.monotonic_s() > deadline:
                     raise
@@ -66,23 +87,29 @@ class LogOffsets:
             waiting = [partition for partition in waiting if partition not in found]
         return found
 
-    def _ask(self, partitions: Iterable[Partition], spec: OffsetSpec) -> dict[Partition, int]:
+    def _ask(
+        self, partitions: Iterable[Partition], spec: OffsetSpec, isolation: IsolationLevel
+    ) -> dict[Partition, int]:
         request = {TopicPartition(topic, partition): spec for topic, partition in partitions}
         with translated("look up offsets"):
             futures = self._kafka.list_offsets(
-                request,
-                isolation_level=IsolationLevel.READ_COMMITTED,
-                request_timeout=self._timeout_s,
+                request, isolation_level=isolation, request_timeout=self._timeout_s
             )
         found = {}
         for asked, future in futures.items():
             with translated(f"look up offsets of {asked.topic}/{asked.partition}"):
                 try:
-                    found[asked.topic, asked.partition] = int(future.result().offset)
+                    offset = int(future.result().offset)
                 except KafkaException as error:
                     if error.args[0].code() != KafkaError._NOENT:  # noqa: SLF001
                         raise
                     raise self._why_no_leader(asked) from error
+                if offset == OFFSET_INVALID:  # so librdkafka says that the broker has just gone
+                    raise Unavailable(
+                        f"nobody has answered which offsets {asked.topic}/{asked.partition} has",
+                        hint="try again",
+                    )
+                found[asked.topic, asked.partition] = offset
         return found
 
     def _why_no_leader(self, asked: TopicPartition) -> HeadwaterError:

@@ -137,6 +137,12 @@ class Follower:
         """
         return self._served if self.tail.now.source.tag else None
 
+    @property
+    def view_as_served(self) -> View:
+        """As its rows are by now: a new version may already be defined that is still being built."""
+        served = self.served
+        return self.view if served is None else served.view
+
     def status(self) -> Status:
         served, at, end = self._served, self._at, self._end
         state, reason = self._standing

@@ -72,7 +72,7 @@ class Followers:
         if found is None and self.reason:
             raise Unavailable(f"view {name!r} is not known yet: {self.reason}", hint="ask again")
         if found is None:
-            near = get_close_matches(name, self._followers, n=1)
+            near = get_close_matches(name, list(self._followers), n=1)
             raise NotFound(
                 f"there is no view {name!r}",
                 hint=f"did you mean {near[0]!r}?" if near else "see the views: headwater view list",

@@ -5,6 +5,7 @@ nobody else is touched.
 """
 
 import threading
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -137,14 +138,18 @@ class Tail:
     def find(self, positions: Positions) -> Mark | None:
         """The latest mark from which nothing behind these positions is missing, if there is one."""
         with self._lock:
-            now = self._now
-            first = now.number - len(self._chunks)
-            starts = (
-                Mark(now.epoch, first + number, chunk.poll.start, now.source)
-                for number, (chunk, _) in enumerate(self._chunks)
+            now, chunks = self._now, self._chunks
+            if _is_before(now.positions, positions):
+                return now
+            # They only ever grow: the ring may hold tens of thousands of small chunks.
+            fits = bisect_right(
+                chunks, 0, key=lambda kept: not _is_before(kept[0].poll.start, positions)
             )
-            found = [each for each in (*starts, now) if _is_before(each.positions, positions)]
-        return found[-1] if found else None
+            if fits == 0:
+                return None
+            place = fits - 1
+            first = now.number - len(chunks)
+            return Mark(now.epoch, first + place, chunks[place][0].poll.start, now.source)
 
     def wake(self) -> None:
         """Make every reader look again."""

@@ -10,7 +10,6 @@ from typing import Final
 from headwater.client.admin.topics import TopicIdentity
 from headwater.client.client import Client
 from headwater.followers.changes import Positions
-from headwater.serve.log_ends import LogEnds
 from headwater.serve.shared_work import FreshAnswers, SharedWork
 from headwater.serve.threads import Threads
 
@@ -23,7 +22,6 @@ class BrokerAnswers:
 
     def __init__(self, client: Client, threads: Threads) -> None:
         self._admin = client.admin
-        self._ends_of_log = LogEnds(client)
         self._threads = threads
         self._groups: SharedWork[Mapping[tuple[str, int], int]] = SharedWork()
         self._group_asked_s: dict[str, float] = {}
@@ -47,9 +45,17 @@ class BrokerAnswers:
         return await self._ends.ask(name, lambda: self._threads.run(ask, topic, partitions))
 
     async def log_ends(self, topic: str) -> Positions:
-        """Where all partitions end, counting what is not committed yet."""
-        ask = self._ends_of_log.of
+        """Where all partitions end, counting what is not committed yet.
+
+        The outcome of a transaction is decided before its end is in every partition. Who must not overlook
+        its records waits for all that were written, not only for those that a reader could see just then.
+        """
+        ask = self._ends_of_all
         return await self._log_ends.ask(topic, lambda: self._threads.run(ask, topic))
+
+    def _ends_of_all(self, topic: str) -> Positions:
+        topics = self._admin.topics
+        return topics.ends(topic, range(topics.identity(topic).partitions), uncommitted=True)
 
     async def _ask_group(self, group: str) -> Mapping[tuple[str, int], int]:
         loop = asyncio.get_running_loop()

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 PIECE_BYTES: Final = 64 << 10
+SIGN_OF_LIFE: Final = b":\n\n"
+"""No event, and it has no id: for a reader that has no position yet."""
 
 
 def event(kind: str, data: str, id_text: str | None = None) -> bytes:

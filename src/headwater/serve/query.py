@@ -59,10 +59,7 @@ def router(serving: Serving) -> APIRouter:
 
 
 async def _understand(serving: Serving, sql: str) -> Question:
-    known = {
-        each.view.name: each.view if each.served is None else each.served.view
-        for each in serving.followers.all()
-    }
+    known = {each.view.name: each.view_as_served for each in serving.followers.all()}
     return await serving.threads.run(understand, sql, known, serving.settings.max_query_ms / 1000)
 
 

@@ -69,13 +69,17 @@ class Serving:
 
     async def read(self, follower: Follower, question: Callable[[Store, Reader], T]) -> T:
         """Ask what is served; once more if it has just been replaced by a newer build."""
-        try:
-            return await self._ask(follower, question)
-        except Unavailable:
-            return await self._ask(follower, question)
-
-    async def _ask(self, follower: Follower, question: Callable[[Store, Reader], T]) -> T:
         served = served_of(follower)
+        try:
+            return await self._ask(follower, served, question)
+        except Unavailable:
+            if follower.served is served:  # it took too long, for example
+                raise
+            return await self._ask(follower, served_of(follower), question)
+
+    async def _ask(
+        self, follower: Follower, served: Store, question: Callable[[Store, Reader], T]
+    ) -> T:
         try:
             return await self.threads.run(question, served, served.reader)
         except Corruption:
@@ -99,11 +103,12 @@ class Serving:
 
 def served_of(follower: Follower) -> Store:
     """Raises `Unavailable` until the view was built for the first time."""
-    if follower.served is None:
+    served = follower.served
+    if served is None:
         status = follower.status()
         because = f", because {status.reason}" if status.reason else ""
         raise Unavailable(
             f"view {follower.view.name!r} has not been built yet: it is {status.state}{because}",
             hint="ask again in a moment",
         )
-    return follower.served
+    return served

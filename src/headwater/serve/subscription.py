@@ -6,7 +6,7 @@ when it has fallen off the tail it is told so, and begins again.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Protocol, TypeVar
@@ -14,9 +14,9 @@ from typing import Final, Protocol, TypeVar
 from headwater.client.record_json import as_json
 from headwater.errors import HeadwaterError, NotFound, OffsetOutOfRange, Unavailable
 from headwater.followers.changes import Positions
-from headwater.followers.tail import Chunk, Mark, Tail
+from headwater.followers.tail import CHUNK_RECORDS, Chunk, Mark, Tail
 from headwater.serve.event_ids import EventId
-from headwater.serve.events import PIECE_BYTES, event
+from headwater.serve.events import PIECE_BYTES, SIGN_OF_LIFE, event
 from headwater.serve.failures import content_of
 from headwater.serve.older_changes import Place
 from headwater.serve.serving import Serving
@@ -84,17 +84,24 @@ class Subscription:
         """Who reads the topic itself does not see what compaction has removed, and may keep a row that the
         view has not; but what replaced it lies before the end that the topic had then. None: not known."""
         self._learning: asyncio.Task[None] | None = None
+        self._said_s = asyncio.get_running_loop().time()
+        """When the reader was last told anything."""
 
     async def stream(self) -> AsyncGenerator[bytes]:
         """Pieces of events, until the reader leaves, the server stops or there is nothing more."""
         try:
-            async for piece in self._begin():
+            async for piece in self._events():
                 yield piece
-            while not self._is_over:
-                async for piece in self._go_on():
-                    yield piece
+                self._said_s = asyncio.get_running_loop().time()
         except HeadwaterError as error:
             yield event("failed", as_json(content_of(error)["error"]))
+
+    async def _events(self) -> AsyncGenerator[bytes]:
+        async for piece in self._begin():
+            yield piece
+        while not self._is_over:
+            async for piece in self._go_on():
+                yield piece
 
     @property
     def _is_over(self) -> bool:
@@ -113,7 +120,7 @@ class Subscription:
             self._move_to({**self._unnamed(self._last), **self._last.positions})
             if ahead:
                 asked = started(self._beyond_the_topic(ahead))
-                async for piece in self._signs_of_life(asked):
+                async for piece in self._signs_of_life(asked, self._progress):
                     yield piece
                 if self._is_over:
                     return
@@ -163,8 +170,7 @@ class Subscription:
 
     async def _live(self, mark: Mark) -> AsyncGenerator[bytes]:
         """What the tail has, and what comes; returns when the tail begins anew."""
-        loop, tail = asyncio.get_running_loop(), self._feed.tail
-        sent_s = loop.time()
+        tail = self._feed.tail
         while not self._is_over and mark.epoch == tail.now.epoch:
             try:
                 mark, pieces = self._take(mark)
@@ -175,28 +181,34 @@ class Subscription:
                 return  # without one it would miss changes that the topic still has
             if pieces:
                 yield pieces[0] if len(pieces) == 1 else b"".join(pieces)
-                sent_s = loop.time()
+            elif (silent_s := self._may_be_silent_s()) <= 0:
+                fresh_ms, now = self._feed.fresh_ms, tail.now
+                if (now.epoch, now.number) == (mark.epoch, mark.number):
+                    self._fresh_ms = max(self._fresh_ms, fresh_ms)
+                    self._move_on_to(now.positions)  # and over offsets without records
+                yield self._progress()
             elif mark.number < tail.now.number:
                 await asyncio.sleep(0)  # much went by that the filter does not let through
-            elif loop.time() - sent_s < HEARTBEAT_S:
-                await self._serving.bell.wait(HEARTBEAT_S - (loop.time() - sent_s))
             else:
-                self._fresh_ms = max(self._fresh_ms, self._feed.fresh_ms)
-                now = tail.now  # it may know of offsets without records behind the last chunk
-                is_at_end = (now.epoch, now.number) == (mark.epoch, mark.number)
-                self._move_on_to(now.positions if is_at_end else mark.positions)
-                yield self._progress()
-                sent_s = loop.time()
+                await self._serving.bell.wait(silent_s)
+
+    def _may_be_silent_s(self) -> float:
+        """How long, before the reader must be given a sign of life."""
+        return self._said_s + HEARTBEAT_S - asyncio.get_running_loop().time()
 
     def _take(self, mark: Mark) -> tuple[Mark, list[bytes]]:
-        """The next events, up to the size of a piece."""
+        """The next events, up to the size of a piece, of no more records than others can wait for."""
         pieces: list[bytes] = []
-        size = 0
-        while size < PIECE_BYTES and (chunk := self._feed.tail.at(mark)) is not None:
+        size = records = 0
+        while size < PIECE_BYTES and records < CHUNK_RECORDS:
+            chunk = self._feed.tail.at(mark)
+            if chunk is None:
+                break
             is_sure = self._is_sure_of(chunk)
             found = self._feed.encode(chunk, self._at.positions, is_sure=is_sure)
             pieces += found
-            size += sum(map(len, found)) + 1
+            size += sum(map(len, found))
+            records += len(chunk.poll)
             mark = mark.next(chunk)
             self._pass(chunk)
         return mark, pieces
@@ -207,7 +219,7 @@ class Subscription:
         with older.needed():
             while not self._is_over and tail.find(self._at.positions) is None:
                 asked = started(self._older())
-                async for piece in self._signs_of_life(asked):
+                async for piece in self._signs_of_life(asked, self._progress):
                     yield piece
                 if self._is_over:
                     return
@@ -218,24 +230,28 @@ class Subscription:
                 for piece in pieces:
                     yield piece
                 self._pass(chunk)
+                if (
+                    self._may_be_silent_s() <= 0
+                ):  # much is read that the filter does not let through
+                    yield self._progress()
                 if not len(chunk.poll):
                     await self._serving.bell.wait(_AT_END_S)
         self._learn_end_of_topic()
 
-    async def _signs_of_life(self, asked: asyncio.Task[T]) -> AsyncGenerator[bytes]:
-        """Where the reader is, now and then, until this is done or the stream is over."""
+    async def _signs_of_life(
+        self, asked: asyncio.Task[T], sign: Callable[[], bytes]
+    ) -> AsyncGenerator[bytes]:
+        """Now and then, until this is done or the stream is over."""
         try:
             while not await self._is_soon_done(asked) and not self._is_over:
-                yield self._progress()
+                yield sign()
         finally:
             asked.cancel()
 
     async def _is_soon_done(self, asked: asyncio.Task[T]) -> bool:
         """Whether it is, before the reader must be given a sign of life."""
-        loop = asyncio.get_running_loop()
-        until_s = loop.time() + HEARTBEAT_S
-        while not (asked.done() or self._is_over or loop.time() >= until_s):
-            await asyncio.wait([asked], timeout=min(_LOOK_S, until_s - loop.time()))
+        while not (asked.done() or self._is_over or (silent_s := self._may_be_silent_s()) <= 0):
+            await asyncio.wait([asked], timeout=min(_LOOK_S, silent_s))
         return asked.done()
 
     async def _older(self) -> Chunk:
@@ -270,7 +286,12 @@ class Subscription:
     async def _start_over(self) -> AsyncGenerator[bytes]:
         self._unsure_until = {}
         self._fresh_ms, now = self._feed.fresh_ms, self._feed.tail.now
-        spool = await self._feed.snapshot()
+        asked = started(self._feed.snapshot())
+        async for piece in self._signs_of_life(asked, lambda: SIGN_OF_LIFE):
+            yield piece
+        if self._is_over:
+            return
+        spool = asked.result()
         if spool is None:
             self._at = now
         else:

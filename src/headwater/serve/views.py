@@ -7,7 +7,6 @@ from headwater.serve.answers import ColumnAnswer, Health, ViewAnswer, ViewList, 
 from headwater.serve.as_of import as_of_answer
 from headwater.serve.failures import DOCUMENTED
 from headwater.serve.serving import Serving
-from headwater.views import View
 
 _COUNT_WITHIN_S = 0.5
 
@@ -78,7 +77,7 @@ def _summary(follower: Follower) -> ViewSummary:
 
 
 def _details(follower: Follower, rows: int | None) -> ViewAnswer:
-    view = _as_served(follower)
+    view = follower.view_as_served
     return ViewAnswer(
         **_summary(follower).model_dump(),
         topic=view.topic,
@@ -92,8 +91,3 @@ def _details(follower: Follower, rows: int | None) -> ViewAnswer:
         indexes=[list(each) for each in view.indexes],
         rows=rows,
     )
-
-
-def _as_served(follower: Follower) -> View:
-    """A new version may already be defined that is still being built."""
-    return follower.view if follower.served is None else follower.served.view

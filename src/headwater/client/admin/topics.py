@@ -197,10 +197,13 @@ class Topics:
             configs=self.configs(topic),
         )
 
-    def ends(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
-        """Where partitions end for a reader of committed records."""
-        found = self._log.ranges((topic, number) for number in partitions)
-        return {number: end for (_, number), (_, end) in found.items()}
+    def ends(
+        self, topic: str, partitions: Iterable[int], *, uncommitted: bool = False
+    ) -> dict[int, int]:
+        """Where partitions end for a reader of committed records, or, if asked for, of any."""
+        wanted = [(topic, number) for number in partitions]
+        found = self._log.ends(wanted, uncommitted=uncommitted)
+        return {number: end for (_, number), end in found.items()}
 
     def configs(self, topic: str) -> tuple[TopicConfig, ...]:
         doing = f"describe topic {topic!r}"
