@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from headwater.client.admin.calls import answer, answer_of_coordinator
+from headwater.client.admin.calls import answer
+from headwater.client.admin.group_calls import WITHOUT_LIMIT_S, GroupCalls
 from headwater.client.admin.standings import (
     DEAD,
     STABLE,
@@ -54,7 +55,8 @@ class Groups:
         self._kafka = kafka
         self._log = log
         self._clock = clock
-        self._standings = Standings(connection, kafka, log, clock)
+        self._calls = GroupCalls(connection)
+        self._standings = Standings(connection, kafka, self._calls, log, clock)
 
     def list(self) -> list[GroupSummary]:
         with translated("list the groups"):
@@ -131,11 +133,11 @@ class Groups:
             [TopicPartition(move.topic, move.partition, move.after) for move in plan.moves],
         )
         doing = f"move group {plan.group!r}"
-        timeout_s = self._connection.timeout_s
-        moved = answer_of_coordinator(
-            lambda: self._kafka.alter_consumer_group_offsets([request], request_timeout=timeout_s),
+        moved = self._calls.one(
+            lambda kafka: kafka.alter_consumer_group_offsets(
+                [request], request_timeout=WITHOUT_LIMIT_S
+            ),
             doing=doing,
-            timeout_s=timeout_s,
         )
         for place in moved.topic_partitions:
             if place.error is not None:
@@ -143,11 +145,9 @@ class Groups:
 
     def delete(self, group: str) -> None:
         """Forget the group and its positions; raises Conflict while it has live members."""
-        timeout_s = self._connection.timeout_s
-        answer_of_coordinator(
-            lambda: self._kafka.delete_consumer_groups([group], request_timeout=timeout_s),
+        self._calls.one(
+            lambda kafka: kafka.delete_consumer_groups([group], request_timeout=WITHOUT_LIMIT_S),
             doing=f"delete group {group!r}",
-            timeout_s=timeout_s,
         )
 
     def refuse_if_live(self, group: str, *, to: str = "be moved") -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 
-from headwater.client.admin.calls import Future, answers
+from headwater.client.admin.group_calls import WITHOUT_LIMIT_S, Future, GroupCalls
 from headwater.client.admin.lag import timestamps_at
 from headwater.client.connection import Connection
 from headwater.client.kafka_errors import translated
@@ -69,10 +69,16 @@ class GroupDetails:
 
 class Standings:
     def __init__(
-        self, connection: Connection, kafka: AdminClient, log: LogOffsets, clock: Clock
+        self,
+        connection: Connection,
+        kafka: AdminClient,
+        calls: GroupCalls,
+        log: LogOffsets,
+        clock: Clock,
     ) -> None:
         self._connection = connection
         self._kafka = kafka
+        self._calls = calls
         self._log = log
         self._clock = clock
 
@@ -114,24 +120,21 @@ class Standings:
     def members(self, groups: Iterable[str]) -> dict[str, Any]:
         """Describe each group in librdkafka's words; None where it finds none."""
 
-        def ask(names: list[str]) -> Iterable[Future]:
-            return self._kafka.describe_consumer_groups(
-                names, request_timeout=self._connection.timeout_s
-            ).values()
+        def ask(kafka: AdminClient, names: list[str]) -> Iterable[Future]:
+            return kafka.describe_consumer_groups(names, request_timeout=WITHOUT_LIMIT_S).values()
 
-        return answers(groups, ask, doing="describe group")
+        return self._calls.all(groups, ask, doing="describe group")
 
     def committed(self, groups: Iterable[str]) -> dict[str, dict[Partition, int]]:
         """The positions of each group."""
 
-        def ask(names: list[str]) -> Iterable[Future]:
+        def ask(kafka: AdminClient, names: list[str]) -> Iterable[Future]:
             for name in names:
-                yield from self._kafka.list_consumer_group_offsets(
-                    [ConsumerGroupTopicPartitions(name)],
-                    request_timeout=self._connection.timeout_s,
+                yield from kafka.list_consumer_group_offsets(
+                    [ConsumerGroupTopicPartitions(name)], request_timeout=WITHOUT_LIMIT_S
                 ).values()
 
-        found = answers(groups, ask, doing="read the position of group")
+        found = self._calls.all(groups, ask, doing="read the position of group")
         return {group: _positions(each) for group, each in found.items()}
 
     def existing(self, places: Iterable[Partition]) -> Sequence[Partition]:
