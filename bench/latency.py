@@ -7,7 +7,6 @@ python bench/latency.py --render   docs/benchmarks.md again, from the last run's
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
+from urllib.request import urlopen
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -79,15 +79,12 @@ def produce(bootstrap: str, first: int, count: int, rate_per_second: int) -> flo
 
 def watch(url: str, up_to: int) -> Seen:
     """Subscribe to the view, and note every row until those of all events before `up_to` came."""
-    host, _, port = url.removeprefix("http://").rpartition(":")
     newest = [-1] * SOURCES
     wanted = [up_to - 1 - (up_to - 1 - source) % SOURCES for source in range(SOURCES)]
     seen: Seen = []
     missing = SOURCES
-    with socket.create_connection((host, int(port)), timeout=120) as connection:
-        request = f"GET /v1/views/{VIEW}/subscribe HTTP/1.1\r\nHost: {host}\r\n\r\n"
-        connection.sendall(request.encode())
-        for line in connection.makefile("rb"):
+    with urlopen(f"{url}/v1/views/{VIEW}/subscribe", timeout=120) as events:
+        for line in events:
             if not line.startswith(b"data: "):
                 continue
             row = json.loads(line[6:]).get("row")

@@ -11,6 +11,9 @@ from pyspark.sql import functions as F
 
 from bulk.reading import produce
 from headwater.streams.sink.foreach_batch import into_topic
+from headwater.streams.sink.marker import Writer
+from headwater.streams.sink.options import SinkOptions
+from headwater.streams.sink.presence import Sign, read_sign
 from headwater.testing import Broker
 from streams.test_source import sentence
 
@@ -53,6 +56,16 @@ def forget_last_commit(checkpoint: Path) -> None:
         (commits / name).unlink(missing_ok=True)
 
 
+def read_sign_of(broker: Broker, checkpoint: Path) -> Sign:
+    query_id = json.loads((checkpoint / "metadata").read_text())["id"]
+    options = SinkOptions.of(address(broker) | {"topic": "out"}, is_stream=True)
+    with options.log.cluster() as cluster:
+        for sink in ("", "out"):  # as a stream, and inside of foreachBatch
+            if (sign := read_sign(cluster, Writer(query_id, None, sink))) is not None:
+                return sign
+    raise AssertionError("there is no sign")
+
+
 @pytest.fixture
 def numbers(broker: Broker) -> Broker:
     broker.create_topic("in", partitions=2, retention_ms=-1)
@@ -88,6 +101,22 @@ def test_a_batch_that_spark_runs_again_is_not_written_again(
     run(frame, numbers, tmp_path, **mode)
     values = [int(row.value) for row in read(spark, numbers, "out").collect()]
     assert sorted(values) == list(range(25))
+
+
+@pytest.mark.parametrize("is_update", [False, True], ids=["append", "update"])
+def test_the_sign_of_a_batch_tells_which_run_has_finished_it(
+    spark: SparkSession, numbers: Broker, tmp_path: Path, *, is_update: bool
+) -> None:
+    """The next batch of the same run then need not look at the markers of hundreds of tasks."""
+    frame = stream(spark, numbers).select("key", "value")
+    run(frame, numbers, tmp_path, is_update=is_update)
+    first = read_sign_of(numbers, tmp_path)
+    send(numbers, 20, 25)
+    run(frame, numbers, tmp_path, is_update=is_update)
+    second = read_sign_of(numbers, tmp_path)
+    assert (first.next_batch, second.next_batch) == (2, 3)
+    assert None not in (first.run, second.run)
+    assert first.run != second.run
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -48,13 +48,18 @@ def task(number: int) -> Writer:
     return Writer("query", number)
 
 
-def finish(sink: SinkOptions, batch_id: int, *tasks: int) -> None:
+def finish(sink: SinkOptions, batch_id: int, *tasks: int, run: str | None = None) -> None:
     """A batch in which these tasks have a row."""
     rows_of = {
         number: write_task([rows(f"[{batch_id},{number}]")], sink, task(number), batch_id)
         for number in tasks
     }
-    finish_batch(sink, task(0).whole, batch_id, rows_of)
+    finish_batch(sink, task(0).whole, batch_id, rows_of, run)
+
+
+def looks_at_offsets(broker: Broker) -> int:
+    counted = broker.embedded.traffic.apis.get("OffsetFetch")
+    return counted.requests if counted else 0
 
 
 def write_as_a_whole(of_batch: pa.RecordBatch, atomic: SinkOptions, batch_id: int) -> None:
@@ -221,6 +226,26 @@ class TestOtherTasks:
         for _ in range(2):
             with pytest.raises(Conflict, match=r"task 3 has written 1 rows of it .* second time"):
                 finish_batch(sink, task(0).whole, finished, rows_of)
+
+    @pytest.mark.parametrize("next_run", ["b", None])
+    def test_nor_do_they_in_the_first_batch_of_another_run(
+        self, broker: Broker, next_run: str | None
+    ) -> None:
+        sink = options(broker, topic="a")
+        finish(sink, 0, 0, 1, run="a")
+        write_task([rows("3")], sink, task(1), 1)
+        rows_of = {0: write_task([rows("2", "3")], sink, task(0), 1)}
+        with pytest.raises(Conflict, match="task 1 has written 1 rows"):
+            finish_batch(sink, task(0).whole, 1, rows_of, next_run)
+
+    def test_a_run_does_not_look_for_others_behind_its_own_batches(self, broker: Broker) -> None:
+        sink = options(broker, topic="a")
+        looks = []
+        for batch_id in range(3):
+            before = looks_at_offsets(broker)
+            finish_batch(sink, task(0).whole, batch_id, {0: 0}, "a")
+            looks.append(looks_at_offsets(broker) - before)
+        assert looks == [2, 1, 1]
 
     def test_nor_does_a_task_whose_rows_others_have_now(self, broker: Broker) -> None:
         sink = options(broker, topic="a")

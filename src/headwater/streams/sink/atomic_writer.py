@@ -14,7 +14,7 @@ from headwater.errors import Conflict
 from headwater.streams.sink.fingerprint import Fingerprint
 from headwater.streams.sink.marker import Marker, Write, Writer, read_markers
 from headwater.streams.sink.options import SinkOptions
-from headwater.streams.sink.presence import ensure_topic, may_have_begun, to_do
+from headwater.streams.sink.presence import ensure_topic, may_have_begun, read_sign, to_do
 from headwater.streams.sink.records import records_of
 from headwater.streams.sink.staging import Staging
 from headwater.streams.sink.transaction import Transactions
@@ -55,7 +55,8 @@ def commit_batch(
 
 def _refuse_if_begun_by_tasks(cluster: Cluster, writer: Writer, batch_id: int, tasks: int) -> None:
     """Raise `Conflict` if `atomic` was set in the middle of a batch: what tasks wrote would be doubled."""
-    for each, (_, marker) in read_markers(cluster, may_have_begun(cluster, writer, tasks)).items():
+    asked = may_have_begun(writer, tasks, read_sign(cluster, writer))
+    for each, (_, marker) in read_markers(cluster, asked).items():
         if marker.has_begun(batch_id):
             raise Conflict(
                 f"{each} has written rows of batch {batch_id} already, before atomic was set",

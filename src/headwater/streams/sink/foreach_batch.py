@@ -6,6 +6,8 @@ from typing import Final
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
 
+from headwater.streams.sink.writers import JOB_GROUP
+
 INTERRUPTIONS: Final = (
     "java.lang.InterruptedException",
     "java.io.InterruptedIOException",
@@ -30,7 +32,9 @@ def into_topic(options: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
     """
 
     def write(rows: DataFrame, batch_id: int) -> None:
-        writing = rows.write.format("headwater").options(**options).option("batchId", str(batch_id))
+        run = rows.sparkSession.sparkContext.getLocalProperty(JOB_GROUP)
+        writing = rows.write.format("headwater").options(**options)
+        writing = writing.option("batchId", str(batch_id)).option("runId", run)
         try:
             writing.mode("append").save()
         except Py4JJavaError as error:

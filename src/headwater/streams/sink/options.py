@@ -14,6 +14,7 @@ KNOWN: Final = (
     "atomic",
     "onMissingMarker",
     "batchId",
+    "runId",
     "stagingDirectory",
     # Spark hands these on; the checkpoint's folder is also where an atomic sink stages by default.
     "checkpointLocation",
@@ -42,6 +43,8 @@ class SinkOptions:
     """A folder for what an atomic batch will write; None if each task writes for itself."""
     batch_id: int | None
     """Of a write inside `foreachBatch`: the batch of the stream that it is part of."""
+    run_id: str | None
+    """Of such a write: tells this run of the stream from all others; only `into_topic` knows it."""
     writes_without_marker: bool
     """Whether a batch that is not the first is written although nothing is known of those before."""
 
@@ -73,6 +76,7 @@ class SinkOptions:
             is_topic_of_all=topic is not None,
             staging=_staging(options) if is_atomic else None,
             batch_id=None if batch_id is None else int(batch_id),
+            run_id=options.text("runId"),
             writes_without_marker=options.choice("onMissingMarker", ("fail", "write")) == "write",
         )
 

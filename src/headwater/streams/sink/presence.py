@@ -30,31 +30,39 @@ class Sign(NamedTuple):
     next_batch: int
     tasks: int
     """In how many tasks a batch came at most; 0 if that is not known."""
+    run: str | None = None
+    """The run of the query that finished the last of them, if it was told."""
 
     @classmethod
     def of(cls, place: TopicPartition, committed: Committed) -> "Sign":
         fields = json.loads(committed.metadata or "{}")
-        return cls(place.topic, committed.offset, fields.get("tasks", 0))
+        return cls(place.topic, committed.offset, fields.get("tasks", 0), fields.get("run"))
 
     def metadata(self) -> str:
         """Also for those who take a sign for a marker: one that tells of no rows."""
-        fields = {"version": 0, "rows": 0, "part": False, "tasks": self.tasks}
+        fields = {"version": 0, "rows": 0, "part": False, "tasks": self.tasks, "run": self.run}
         return json.dumps(fields, separators=(",", ":"))
 
 
-def leave_sign(
-    cluster: Cluster, options: SinkOptions, writer: Writer, batch_id: int, tasks: int
+def leave_sign(  # noqa: PLR0913
+    cluster: Cluster,
+    options: SinkOptions,
+    writer: Writer,
+    batch_id: int,
+    tasks: int,
+    *,
+    run: str | None,
+    before: Sign | None,
 ) -> None:
-    """Note that the query has finished a batch, in so many tasks."""
+    """Note that this run of the query has finished a batch, in so many tasks."""
     if options.topic is None:
         return
     refuse_if_gone(cluster, options, batch_id)
-    before = read_sign(cluster, writer)
     if before is not None:
         refuse_other_topic(before.topic, options)
         tasks = max(tasks, before.tasks)
     ensure_topic(cluster, options, options.topic)
-    sign = Sign(options.topic, batch_id + 1, tasks)
+    sign = Sign(options.topic, batch_id + 1, tasks, run)
     committed = Committed(sign.next_batch, sign.metadata())
     commit_offset(cluster, writer.whole.name, TopicPartition(sign.topic, 0), committed)
 
@@ -66,9 +74,8 @@ def read_sign(cluster: Cluster, writer: Writer) -> Sign | None:
     return max(signs, key=lambda each: each.next_batch, default=None)
 
 
-def may_have_begun(cluster: Cluster, sink: Writer, tasks: int) -> list[Writer]:
+def may_have_begun(sink: Writer, tasks: int, sign: Sign | None) -> list[Writer]:
     """The tasks of a batch that now has so many: it may have had others before."""
-    sign = read_sign(cluster, sink)
     count = max(tasks, _LIKELY_TASKS, 0 if sign is None else sign.tasks)
     return [replace(sink, task=each) for each in range(min(_MOST_TASKS, count))]
 

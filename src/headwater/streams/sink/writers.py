@@ -1,7 +1,7 @@
 """What Spark calls to write: in tasks `write`, on the driver `commit` and `abort`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import uuid4
 
@@ -24,6 +24,8 @@ from headwater.streams.sink.task_writer import write_task
 
 QUERY_ID: Final = "sql.streaming.queryId"
 BATCH_ID: Final = "streaming.sql.batchId"
+JOB_GROUP: Final = "spark.jobGroup.id"
+"""Of the jobs of a stream it is the id of its run, as long as a `foreachBatch` does not set another."""
 
 Messages = Sequence[WriterCommitMessage | None]
 
@@ -38,6 +40,8 @@ class Written(WriterCommitMessage):
     """How many the task had, if it wrote them itself."""
     staged: str | None = None
     """The file of an atomic batch with the rows of this task."""
+    run: str | None = None
+    """Tells this run of the query from all others."""
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -52,7 +56,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
         batch_id = context.getLocalProperty(BATCH_ID)
         assert batch_id is not None, "Spark sets it for every task of a stream"
         writer = Writer(_query_id(context), context.partitionId())
-        return _write(iterator, self._options, writer, int(batch_id))
+        written = _write(iterator, self._options, writer, int(batch_id))
+        return replace(written, run=context.getLocalProperty(JOB_GROUP))
 
     def commit(self, messages: Messages, batchId: int) -> None:  # noqa: ARG002, N803
         """May be called more than once for a batch."""
@@ -76,7 +81,8 @@ class BatchWriter(DataSourceArrowWriter):
         if self._options.batch_id is None:
             return _write(iterator, self._options, Writer(self._write_id, task), batch_id=0)
         writer = Writer(_query_id(context), task, self._options.topic or "")
-        return _write(iterator, self._options, writer, self._options.batch_id)
+        written = _write(iterator, self._options, writer, self._options.batch_id)
+        return replace(written, run=self._options.run_id)
 
     def commit(self, messages: Messages) -> None:
         if self._options.batch_id is not None:
@@ -98,7 +104,7 @@ def _commit(messages: Messages, options: SinkOptions) -> None:
     sink, batch_id = written[0].writer.whole, written[0].batch_id
     if options.staging is None:
         rows_of = {each.writer.task or 0: each.rows for each in written}
-        finish_batch(options, sink, batch_id, rows_of)
+        finish_batch(options, sink, batch_id, rows_of, written[0].run)
     else:
         files = [each.staged for each in written if each.staged is not None]
         commit_batch(files, options, sink, batch_id, tasks=len(written))
