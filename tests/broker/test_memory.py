@@ -37,6 +37,15 @@ def process() -> Iterator[HeadwaterProcess]:
         yield started
 
 
+def await_long_answers(process: HeadwaterProcess, partitions: int, least: int) -> None:
+    """They are short for a moment after a sync, and where the machine has taken pages from its cache."""
+    with Connection(process.bootstrap) as connection:
+        for number in range(partitions):
+            asked = fetch_data("large", partition=number)
+            while _records_bytes(connection.request("fetch", 11, **asked)) < least:
+                pass
+
+
 def slow_socket(process: HeadwaterProcess) -> socket.socket:
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -46,6 +55,7 @@ def slow_socket(process: HeadwaterProcess) -> socket.socket:
 
 
 def test_fifty_slow_readers_share_a_fixed_amount_of_memory(process: HeadwaterProcess) -> None:
+    await_long_answers(process, partitions=8, least=2 * MiB)
     before = process.process.resident_bytes()
     with ExitStack() as stack:
         readers = [stack.enter_context(slow_socket(process)) for _ in range(50)]
