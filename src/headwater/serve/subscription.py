@@ -230,9 +230,8 @@ class Subscription:
                 for piece in pieces:
                     yield piece
                 self._pass(chunk)
-                if (
-                    self._may_be_silent_s() <= 0
-                ):  # much is read that the filter does not let through
+                # Much may be read that the filter does not let through.
+                if self._may_be_silent_s() <= 0:
                     yield self._progress()
                 if not len(chunk.poll):
                     await self._serving.bell.wait(_AT_END_S)

@@ -34,7 +34,7 @@ def into_topic(options: Mapping[str, str]) -> Callable[[DataFrame, int], None]:
     def write(rows: DataFrame, batch_id: int) -> None:
         run = rows.sparkSession.sparkContext.getLocalProperty(JOB_GROUP)
         writing = rows.write.format("headwater").options(**options)
-        writing = writing.option("batchId", str(batch_id)).option("runId", run)
+        writing = writing.option("batchId", str(batch_id)).option("runId", run or "")
         try:
             writing.mode("append").save()
         except Py4JJavaError as error:

@@ -76,7 +76,7 @@ class SinkOptions:
             is_topic_of_all=topic is not None,
             staging=_staging(options) if is_atomic else None,
             batch_id=None if batch_id is None else int(batch_id),
-            run_id=options.text("runId"),
+            run_id=options.text("runId") or None,
             writes_without_marker=options.choice("onMissingMarker", ("fail", "write")) == "write",
         )
 
